@@ -1,0 +1,46 @@
+# Every target sets up what it needs: on a fresh machine `make test` is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS ?= dev
+STAMP := $(VENV)/.installed
+
+# A .venv that cannot import this checkout (moved, broken, other Python) is stale.
+CHECK := import horizon_rl, sys; sys.exit(not horizon_rl.__file__.startswith("$(CURDIR)/"))
+$(shell $(BIN)/python -c '$(CHECK)' 2>/dev/null || rm -f $(STAMP))
+
+.PHONY: help install train test lint format bench clean
+
+help: ## List the targets.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## Make .venv and install the package with its pinned dependencies.
+
+$(STAMP): pyproject.toml constraints.txt Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12"; exit 2; }
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+train: install ## Run the main job: for now, the rehearsal of the curriculum.
+	$(BIN)/horizon rehearse
+
+test: install ## Run the tests.
+	$(BIN)/pytest
+
+lint: install ## Check format, lint and types.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+
+format: install ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install ## Measure what the parts cost on this machine.
+	$(BIN)/horizon bench curriculum
+
+clean: ## Remove the virtual environment and all caches.
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

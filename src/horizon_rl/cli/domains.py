@@ -1,0 +1,99 @@
+"""`horizon domains`: what the curriculum can widen, and how far it is at a level."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from horizon_rl.cli.common import print_json, read_catalogue
+from horizon_rl.domains import Catalogue, Levels, Range
+from horizon_rl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainsCmd:
+    """Show the domain groups: baseline, limit, range at a level, coverage."""
+
+    level: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """Level of a group, as in `--level actuation=0.5`; repeat it, or `all=0.5`."""
+    catalogue: Path | None = None
+    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+
+def run(cmd: DomainsCmd) -> None:
+    catalogue = read_catalogue(cmd.catalogue)
+    levels = parse_levels(cmd.level, catalogue)
+    data = describe(catalogue, levels)
+    if cmd.json:
+        print_json(data)
+    else:
+        Console().print(_table(data))
+
+
+def parse_levels(texts: tuple[str, ...], catalogue: Catalogue) -> dict[str, float]:
+    """Read `group=level` and `all=level`, each text with commas between several."""
+    levels: dict[str, float] = {}
+    for text in (part.strip() for texts_ in texts for part in texts_.split(",")):
+        name, _, number = text.partition("=")
+        try:
+            level = float(number)
+        except ValueError:
+            message = f"level '{text}' is not of the form group=number, as in mass=0.5"
+            raise InputError(message) from None
+        levels |= dict.fromkeys(catalogue.names if name == "all" else (name,), level)
+    catalogue.coverage(levels)  # Refuses unknown groups and levels outside 0..1.
+    return levels
+
+
+def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
+    """Return the catalogue at `levels` as plain data: the `--json` interface."""
+    coverage = catalogue.coverage(levels)
+    groups = {}
+    for group in catalogue.groups:
+        level = levels.get(group.name, 0.0)
+        parameters = {
+            p.name: {
+                "baseline": [p.baseline.low, p.baseline.high],
+                "limit": [p.limit.low, p.limit.high],
+                "range": [p.range_at(level).low, p.range_at(level).high],
+                "coverage": p.coverage_at(level),
+                "unit": p.unit,
+                "draws": p.draws,
+                "about": p.about,
+            }
+            for p in group.parameters
+        }
+        groups[group.name] = {
+            "level": level,
+            "coverage": coverage[group.name],
+            "about": group.about,
+            "parameters": parameters,
+        }
+    return {"groups": groups}
+
+
+def _table(data: dict[str, Any]) -> Table:
+    table = Table(
+        title="Domain groups",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("parameter", no_wrap=True)
+    for name in ("baseline", "at level", "limit", "coverage"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, group in data["groups"].items():
+        table.add_section()
+        heading = f"[bold]{name}[/] at level {group['level']:g}"
+        table.add_row(heading, "", "", "", f"[bold]{group['coverage']:.1%}[/]")
+        for key, parameter in group["parameters"].items():
+            label = f"  {key}" + (f", {parameter['unit']}" if parameter["unit"] else "")
+            ranges = (str(Range(*parameter[k])) for k in ("baseline", "range", "limit"))
+            table.add_row(label, *ranges, f"{parameter['coverage']:.1%}")
+    return table

@@ -1,0 +1,213 @@
+"""`horizon rehearse`: the curriculum against a synthetic learner, in seconds."""
+
+import dataclasses
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+from horizon_rl.cli.common import print_json, read_catalogue
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError
+from horizon_rl.records import dumps, encode
+from horizon_rl.rehearsal import (
+    Rehearsal,
+    RehearsalCfg,
+    Row,
+    compare,
+    read_context,
+    summarise,
+)
+from horizon_rl.show import board, draw_frontiers
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearseCmd:
+    """Rehearse the curriculum against a synthetic learner: no physics, no GPU."""
+
+    cfg: Annotated[RehearsalCfg, tyro.conf.arg(name="")] = field(
+        default_factory=RehearsalCfg
+    )
+    catalogue: Path | None = None
+    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    run: Path | None = None
+    """Directory to keep the run in; without it, logs/rehearsal/<date and time>."""
+    resume: bool = False
+    """Go on with the run in --run, with the settings it was started with."""
+    compare: bool = False
+    """Run HORIZON, no-rollback, wide, linear and joint side by side instead."""
+    seeds: int = 5
+    """With --compare: seeds to average over."""
+    pace: float = 0.05
+    """Seconds to show each phase for, in a terminal; 0 is full speed."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+
+def run(cmd: RehearseCmd) -> None:
+    if cmd.compare:
+        _compare(cmd)
+        return
+    rehearsal = _open(cmd)
+    try:
+        _watch(rehearsal, cmd)
+    finally:
+        rehearsal.close()
+    summary = summarise(rehearsal)
+    assert rehearsal.run is not None
+    write_file(rehearsal.run / "summary.json", dumps(summary).encode())
+    figures = _draw(rehearsal)
+    if cmd.json:
+        print_json(summary)
+    else:
+        _print_summary(summary, rehearsal, figures)
+
+
+def _open(cmd: RehearseCmd) -> Rehearsal:
+    if not cmd.resume:
+        catalogue = read_catalogue(cmd.catalogue)
+        return Rehearsal.create(cmd.cfg, catalogue, cmd.run or _default_run())
+    if cmd.run is None:
+        raise InputError("--resume needs --run, the directory of the run to go on with")
+    recorded, _ = read_context(cmd.run)
+    _refuse_changes(cmd.cfg, recorded)
+    return Rehearsal.resume(cmd.run)
+
+
+def _default_run() -> Path:
+    return Path("logs/rehearsal") / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+
+
+def _refuse_changes(given: RehearsalCfg, recorded: RehearsalCfg) -> None:
+    """Refuse settings that differ from the run's, unless they are just the defaults."""
+    default = _flat(encode(RehearsalCfg()))
+    was = _flat(encode(recorded))
+    changed = [
+        f"--{key.replace('_', '-')} (is {was.get(key)})"
+        for key, value in _flat(encode(given)).items()
+        if value != default[key] and value != was.get(key)
+    ]
+    if changed:
+        raise InputError(
+            f"a resumed run keeps its settings; leave out {', '.join(changed)}"
+        )
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for key, value in data.items():
+        inner = isinstance(value, dict)
+        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+    return flat
+
+
+def _watch(rehearsal: Rehearsal, cmd: RehearseCmd) -> None:
+    """Run all phases, drawing the board after each where somebody watches."""
+    console = Console()
+    if cmd.json or not console.is_terminal:
+        for _ in rehearsal.phases():
+            pass
+        return
+    with Live(_board(rehearsal), console=console, auto_refresh=False) as live:
+        for _ in rehearsal.phases():
+            live.update(_board(rehearsal), refresh=True)
+            time.sleep(max(cmd.pace, 0.0))
+
+
+def _board(rehearsal: Rehearsal) -> Group:
+    curriculum = rehearsal.curriculum
+    return board(
+        curriculum.state, curriculum.entries, rehearsal.catalogue, curriculum.cfg
+    )
+
+
+def _draw(rehearsal: Rehearsal) -> list[Path]:
+    """Draw the frontier figure into the run; where matplotlib is missing, say so."""
+    assert rehearsal.run is not None
+    paths = [rehearsal.run / f"frontiers.{suffix}" for suffix in ("png", "svg")]
+    groups = tuple(rehearsal.curriculum.state.mastered)
+    title = f"Rehearsal: {rehearsal.cfg.method}, seed {rehearsal.cfg.seed}"
+    try:
+        draw_frontiers(rehearsal.curriculum.entries, groups, paths, title)
+    except InputError as error:
+        print(f"horizon: no figure: {error}", file=sys.stderr)
+        return []
+    return paths
+
+
+def _print_summary(
+    summary: dict[str, Any], rehearsal: Rehearsal, figures: list[Path]
+) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console.print(_board(rehearsal))
+    lost = summary["env_steps_rolled_back"] / max(summary["env_steps"], 1)
+    console.print(
+        f"{summary['phases']} phases: {summary['commits']} commits, "
+        f"{summary['rollbacks']} rollbacks, {summary['boundaries']} boundaries met. "
+        f"Real phases of this length would cost {summary['env_steps'] / 1e6:.0f} M env "
+        f"steps, {lost:.0%} of them rolled back."
+    )
+    console.print(f"Run: {rehearsal.run}", soft_wrap=True)
+    for path in figures:
+        console.print(f"Figure: {path}", soft_wrap=True)
+
+
+def _compare(cmd: RehearseCmd) -> None:
+    if cmd.seeds < 1:
+        raise InputError(f"--seeds is {cmd.seeds}; at least 1 is needed")
+    if cmd.resume or cmd.run:
+        raise InputError("--compare keeps no run: leave out --run and --resume")
+    catalogue = read_catalogue(cmd.catalogue)
+    seeds = range(cmd.cfg.seed, cmd.cfg.seed + cmd.seeds)
+    console = Console(stderr=True)
+    rows = []
+    with console.status("comparing") as status:
+        for row in compare(cmd.cfg, catalogue, seeds):
+            rows.append(row)
+            status.update(f"comparing: {row.method} on the {row.learner} learner done")
+    if cmd.json:
+        print_json({"rows": [dataclasses.asdict(row) for row in rows]})
+    else:
+        Console().print(_compare_table(rows))
+        print(
+            "\nlevel: what counts as mastered, deserved or not. Then the final policy's\n"
+            "success at its own levels, at level 0, with one group at 0.5, with all at "
+            "0.5.\nRollback pays where limits lie beyond what the learner can take."
+        )
+
+
+def _compare_table(rows: list[Row]) -> Table:
+    table = Table(
+        title=f"Final policies, mean over {rows[0].seeds} seeds",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+    )
+    for name in ("learner", "method"):
+        table.add_column(name, no_wrap=True)
+    counts = ("phases", "rollbacks", "level")
+    for name in (*counts, "at own", "at 0", "one .5", "all .5"):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown = ""
+    for row in rows:
+        if row.learner != shown:
+            table.add_row()
+        table.add_row(
+            "" if row.learner == shown else row.learner,
+            row.method,
+            f"{row.phases:.0f}",
+            f"{row.rollbacks:.0f}",
+            f"{row.level:.2f}",
+            *(f"{x:.0%}" for x in (row.own, row.baseline, row.single, row.all)),
+        )
+        shown = row.learner
+    return table

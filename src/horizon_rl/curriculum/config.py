@@ -1,0 +1,134 @@
+"""Settings of the curriculum; the defaults are HORIZON as published."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from horizon_rl.errors import InputError, unknown
+
+Method = Literal[
+    "horizon", "joint", "feasibility-only", "no-rollback", "linear", "wide", "base"
+]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateCfg:
+    """Thresholds of the feasibility gate L and the preservation gate C."""
+
+    min_length: float = 0.85
+    """Gate L: least mean episode length, as a share of the longest possible."""
+    max_error: float = 0.5
+    """Gate L: largest mean tracking error, m/s."""
+    error_margin: float = 0.05
+    """Gate C: allowed growth of the tracking error in the checkpoint's ranges, as a
+    share of the checkpoint's own."""
+    error_slack: float = 0.0
+    """Gate C: allowed growth on top of that, m/s; 5 % of a small error is noise."""
+    return_margin: float = 0.05
+    """Gate C: allowed loss of return, as a share of the checkpoint's own."""
+    preservation: bool = True
+    """Judge gate C too; without it, gate L alone decides."""
+
+    def __post_init__(self):
+        _require("min_length", self.min_length, 0.0, 1.0)
+        for name in ("max_error", "error_margin", "error_slack", "return_margin"):
+            _require(name, getattr(self, name), 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Levels by the clock, whatever the evidence says: a control to compare with."""
+
+    start: float = 0.0
+    """Level of all groups in the first phase."""
+    rise: float = 0.0
+    """Gain of level per phase."""
+
+    def __post_init__(self):
+        _require("clock.start", self.start, 0.0, 1.0)
+        _require("clock.rise", self.rise, 0.0, 1.0)
+
+    def level_at(self, phase: int) -> float:
+        return min(1.0, self.start + self.rise * phase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumCfg:
+    """How frontiers advance, retreat, wait and end."""
+
+    grow: float = 1.5
+    """Coarse proposal: factor on the mastered level."""
+    min_step: float = 0.05
+    """Coarse proposal: least step outward."""
+    alpha: float = 0.4
+    """Recovery proposal: where between mastered (0) and failed (1) level to try."""
+    max_rungs: int = 3
+    """Failed recovery proposals until a bracket counts as a local boundary."""
+    min_bracket: float = 0.01
+    """A bracket narrower than this is a local boundary, whatever its rung."""
+    reopen_after: int = 3
+    """Commits in other groups until a failed level is due for another try."""
+    reopen_gain: float = 0.02
+    """Least gain of level for such a commit to count."""
+    max_reopenings: int = 5
+    """How often one frontier may try its failed level again."""
+    joint: bool = False
+    """Advance all groups together, as one frontier, instead of one at a time."""
+    rollback: bool = True
+    """Restore the checkpoint after a failed phase; without it a failed candidate
+    counts as mastered."""
+    clock: Clock | None = None
+    """Set levels by the clock instead of by evidence."""
+    gates: GateCfg = field(default_factory=GateCfg)
+    """Thresholds of the two gates."""
+    max_phases: int = 200
+    """Budget: phases, at most."""
+    max_env_steps: int = 0
+    """Budget: environment steps, rolled-back phases included; 0 is no limit."""
+
+    def __post_init__(self):
+        _require("grow", self.grow, 1.0)
+        _require("min_step", self.min_step, 1e-3, 1.0)
+        _require("alpha", self.alpha, 1e-2, 1.0 - 1e-2)
+        _require("max_rungs", self.max_rungs, 1)
+        _require("min_bracket", self.min_bracket, 1e-6, 1.0)
+        _require("reopen_after", self.reopen_after, 1)
+        _require("reopen_gain", self.reopen_gain, 0.0, 1.0)
+        _require("max_reopenings", self.max_reopenings, 0)
+        _require("max_phases", self.max_phases, 1)
+        _require("max_env_steps", self.max_env_steps, 0)
+
+
+def apply_method(
+    method: str, cfg: CurriculumCfg, *, clock_phases: int = 50
+) -> CurriculumCfg:
+    """Return `cfg` changed into one of the paper's methods; none is a code path.
+
+    Args:
+        method: One of `METHODS`.
+        cfg: Settings to start from; all that the method does not define is kept.
+        clock_phases: Phases in which `linear` goes from level 0 to level 1.
+    """
+    match method:
+        case "horizon":
+            return cfg
+        case "joint":
+            return replace(cfg, joint=True)
+        case "feasibility-only":
+            return replace(cfg, gates=replace(cfg.gates, preservation=False))
+        case "no-rollback":
+            return replace(cfg, rollback=False)
+        case "linear":
+            return replace(cfg, clock=Clock(rise=1.0 / clock_phases))
+        case "wide":
+            return replace(cfg, clock=Clock(start=1.0))
+        case "base":
+            return replace(cfg, clock=Clock())
+        case _:
+            raise InputError(unknown("method", method, METHODS))
+
+
+def _require(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    if not low <= value <= high:
+        accepted = f"at least {low:g}" if high == float("inf") else f"{low:g}..{high:g}"
+        raise InputError(f"{name} is {value:g}; accepted: {accepted}")

@@ -1,0 +1,89 @@
+"""What a phase showed: the numbers that the gates judge."""
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Measurements of one phase. None is "not measured", and passes no gate.
+
+    A value that is not finite (a diverged policy) counts as not measured.
+    """
+
+    length: float | None
+    """Mean episode length on the candidate, as a share of the longest possible."""
+    tracking_error: float | None
+    """Mean tracking error on the candidate, m/s."""
+    checkpoint_error: float | None = None
+    """Tracking error of the current policy on the checkpoint's scenarios, m/s."""
+    checkpoint_return: float | None = None
+    """Return of the current policy on the checkpoint's scenarios."""
+    reference_error: float | None = None
+    """Tracking error of the committed policy on the same scenarios, m/s."""
+    reference_return: float | None = None
+    """Return of the committed policy on the same scenarios."""
+    anchor_error: float | None = None
+    """Tracking error at level 0, m/s; on record only, it shows slow drift."""
+    anchor_return: float | None = None
+    """Return at level 0; on record only."""
+    episodes: int = 0
+    """Episodes behind `length` and `tracking_error`."""
+    env_steps: int = 0
+    """Environment steps the phase cost, probes included."""
+    aborted: bool = False
+    """The phase was cut short because its rollouts had collapsed."""
+
+    def __post_init__(self):
+        # Numpy scalars would not survive JSON, and NaN is no measurement.
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.default in (0, False):
+                value = type(field.default)(value)
+            elif value is not None:
+                value = float(value) if math.isfinite(value) else None
+            object.__setattr__(self, field.name, value)
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Finished training episodes of one phase, one row each."""
+
+    start: np.ndarray
+    """[n] control step of the phase at which the episode began; negative if it was
+    under way, or set to begin in mid-episode, when the phase began."""
+    length: np.ndarray
+    """[n] control steps it lasted."""
+    tracking_error: np.ndarray
+    """[n] time mean of the tracking error, m/s."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def select_window(
+    episodes: Episodes, *, phase_steps: int, max_length: int, window: int = 500
+) -> Episodes:
+    """Keep the episodes that gate L may judge: the last `window` fair ones by start.
+
+    An episode is fair if it began in the phase, and early enough to have lasted its
+    whole length before the end. Without the second rule a window that closes between
+    synchronised timeouts would hold only falls.
+    """
+    fair = (episodes.start >= 0) & (episodes.start <= phase_steps - max_length)
+    ids = np.flatnonzero(fair)
+    order = np.argsort(episodes.start[ids], kind="stable")
+    ids = ids[order][-window:]
+    return Episodes(
+        episodes.start[ids], episodes.length[ids], episodes.tracking_error[ids]
+    )
+
+
+def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float | None]:
+    """Return (mean length as a share of `max_length`, mean tracking error)."""
+    if len(window) == 0:
+        return None, None
+    length = float(np.mean(window.length)) / max_length
+    return length, float(np.mean(window.tracking_error))

@@ -1,0 +1,105 @@
+"""The two gates of a phase: is the candidate feasible, is the old skill preserved?"""
+
+from dataclasses import dataclass
+from math import prod
+
+from horizon_rl.curriculum.config import GateCfg
+from horizon_rl.curriculum.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Check:
+    """One measured value against its threshold."""
+
+    name: str
+    value: float | None
+    threshold: float | None
+    at_least: bool
+    """The value must reach the threshold; else it must not exceed it."""
+
+    @property
+    def passed(self) -> bool:
+        if self.value is None or self.threshold is None:
+            return False
+        if self.at_least:
+            return self.value >= self.threshold
+        return self.value <= self.threshold
+
+    @property
+    def ratio(self) -> float:
+        """How nearly the value meets its threshold, in [0, 1]; 1 if it does."""
+        if self.passed:
+            return 1.0
+        if self.value is None or self.threshold is None:
+            return 0.0
+        low, high = sorted((self.value, self.threshold))
+        if low >= 0.0:
+            return low / high
+        # Both negative: the nearer to zero is the better. Of unlike signs: none.
+        return high / low if high < 0.0 else 0.0
+
+    def __str__(self) -> str:
+        if self.value is None or self.threshold is None:
+            return f"{self.name} not measured"
+        bound = "at least" if self.at_least else "at most"
+        return f"{self.name} {self.value:.3g} ({bound} {self.threshold:.3g})"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gates say of a phase, with the numbers in words."""
+
+    feasible: bool
+    """Gate L: the policy survives and tracks on the candidate."""
+    preserved: bool | None
+    """Gate C: it still does as well as the checkpoint; None where C was not judged."""
+    score: float
+    """Composite recoverability score in [0, 1]: product of the gate ratios."""
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        return self.feasible and self.preserved is not False
+
+
+def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
+    """Judge a phase by gate L and, with `preservation`, by gate C (paper, eq. 2-4)."""
+    feasibility = (
+        Check("episode length", evidence.length, cfg.min_length, at_least=True),
+        Check("error", evidence.tracking_error, cfg.max_error, at_least=False),
+    )
+    checks = feasibility + _preservation_checks(evidence, cfg) * preservation
+    failed = [check for check in checks if not check.passed]
+    words = "; ".join(str(check) for check in failed or checks)
+    if evidence.aborted:
+        words = f"cut short, rollouts had collapsed: {words}"
+    feasible = all(check.passed for check in feasibility) and not evidence.aborted
+    return Verdict(
+        feasible=feasible,
+        preserved=all(c.passed for c in checks[2:]) if preservation else None,
+        score=prod(check.ratio for check in checks),
+        reason=words,
+    )
+
+
+def _preservation_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
+    error, value = evidence.reference_error, evidence.reference_return
+    max_error, min_return = None, None
+    if error is not None:
+        max_error = (1.0 + cfg.error_margin) * error + cfg.error_slack
+    if value is not None:
+        min_return = value - cfg.return_margin * abs(value)
+    return (
+        Check(
+            "checkpoint error",
+            evidence.checkpoint_error,
+            max_error,
+            at_least=False,
+        ),
+        Check(
+            "checkpoint return",
+            evidence.checkpoint_return,
+            min_return,
+            at_least=True,
+        ),
+    )

@@ -1,0 +1,223 @@
+"""The journal of a run: a header line, then one JSON line per judged phase.
+
+The line that names a finished checkpoint *is* the commit: a checkpoint directory that
+no line names never happened. Lines are only ever appended, each synced to disk before
+the run goes on. Replaying them through `step` gives the state again, byte for byte.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+from horizon_rl import __version__
+from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.schema import (
+    SCHEMA,
+    JournalError,
+    check_schema,
+    decode_record,
+    parse_json,
+    parse_line,
+    to_line,
+)
+from horizon_rl.curriculum.state import Decision, Proposal, State
+from horizon_rl.curriculum.step import start, step
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError
+from horizon_rl.records import encode
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes on one journal go unnoticed there.
+    fcntl = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The checkpoint a phase ended with: its directory's name and content digest."""
+
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The first line: what the run was started with."""
+
+    schema: int
+    version: str
+    groups: tuple[str, ...]
+    curriculum: CurriculumCfg
+    context: dict[str, Any]
+    """What the run's owner adds: seed, catalogue, learner, ..."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One judged phase."""
+
+    proposal: Proposal
+    evidence: Evidence
+    decision: Decision
+    checkpoint: Checkpoint | None = None
+    """None after a rollback, or where the run keeps no checkpoints."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A journal, read and verified."""
+
+    header: Header
+    entries: tuple[Entry, ...]
+    state: State
+    num_bytes: int
+    """Bytes of whole lines; what follows is a torn line."""
+
+
+def last_checkpoint(entries: Sequence[Entry]) -> Checkpoint | None:
+    """Return the last checkpoint a line names: where the next phase starts from."""
+    return next((e.checkpoint for e in reversed(entries) if e.checkpoint), None)
+
+
+class Journal:
+    """A journal open for appending, by one process at a time."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            self._file = open(path, "r+b")
+        except OSError as error:
+            raise JournalError(f"cannot open {path}: {error.strerror}") from error
+        self._lock()
+        self._file.seek(0, os.SEEK_END)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        groups: Sequence[str],
+        cfg: CurriculumCfg,
+        context: Mapping[str, Any],
+    ) -> "Journal":
+        """Start a journal; one that exists already is refused, never overwritten."""
+        if path.exists():
+            raise InputError(f"{path} already holds a run: resume it, or name another")
+        header = Header(
+            schema=SCHEMA,
+            version=__version__,
+            groups=tuple(groups),
+            curriculum=cfg,
+            context=dict(context),
+        )
+        write_file(path, to_line(encode(header)))
+        return cls(path)
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple["Journal", Replay]:
+        """Open a journal to go on after its last whole line."""
+        journal = cls(path)
+        try:
+            so_far = replay(path)
+        except InputError:
+            journal.close()
+            raise
+        journal._cut_back(so_far.num_bytes)
+        return journal, so_far
+
+    def append(self, entry: Entry) -> None:
+        """Add a line, and return once it is safely on disk."""
+        end = self._file.tell()
+        try:
+            self._file.write(to_line(encode(entry)))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            # A disk that filled up half-way through must not leave half a line.
+            self._cut_back(end)
+            raise
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _cut_back(self, num_bytes: int) -> None:
+        self._file.truncate(num_bytes)
+        self._file.seek(num_bytes)
+
+    def _lock(self) -> None:
+        try:
+            if fcntl:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise JournalError(f"{self.path} is in use by another process") from error
+
+
+def read_header(path: Path) -> Header:
+    """Read what the journal's run was started with."""
+    return _parse_header(_read_bytes(path).split(b"\n")[0], f"{path}:1")
+
+
+def replay(path: Path) -> Replay:
+    """Read a journal, and derive every decision again from its evidence.
+
+    A torn last line (no newline: the write was cut off) is left out with a warning;
+    any other damage is an error that names the line.
+    """
+    data = _read_bytes(path)
+    *lines, torn = data.split(b"\n")
+    if not lines:
+        raise JournalError(f"{path}: empty, or cut off within its first line")
+    header = _parse_header(lines[0], f"{path}:1")
+    cfg = header.curriculum
+    state, entries = start(header.groups, cfg), []
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{path}:{number}"
+        entry = decode_record(Entry, parse_line(line, where), where)
+        state = _verify(state, entry, cfg, where)
+        entries.append(entry)
+    if torn:
+        warn(
+            f"{path}:{len(lines) + 1}: torn last line dropped ({len(torn)} bytes): "
+            "its phase was not committed and runs again",
+            stacklevel=2,
+        )
+    return Replay(
+        header=header,
+        entries=tuple(entries),
+        state=state,
+        num_bytes=len(data) - len(torn),
+    )
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _parse_header(line: bytes, where: str) -> Header:
+    # The schema comes first: a newer one may differ in all the rest.
+    check_schema(parse_json(line, where), where)
+    return decode_record(Header, parse_line(line, where), where)
+
+
+def _verify(state: State, entry: Entry, cfg: CurriculumCfg, where: str) -> State:
+    """Step over the entry's evidence: what is on record must follow from it."""
+    if state.proposal != entry.proposal:
+        expected = state.proposal.phase if state.proposal else "none"
+        raise JournalError(
+            f"{where}: phase {entry.proposal.phase} on record, but {expected} follows "
+            "from the lines above: a line is missing, doubled or altered"
+        )
+    state, decision = step(state, entry.evidence, cfg)
+    if decision != entry.decision:
+        raise JournalError(
+            f"{where}: the recorded decision ({entry.decision.action}) does not follow "
+            f"from its evidence ({decision.action})"
+        )
+    return state

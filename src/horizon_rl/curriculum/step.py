@@ -1,0 +1,228 @@
+"""The curriculum as one pure function: (state, evidence) -> (state, decision)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.frontier import (
+    Frontier,
+    can_reopen,
+    coarse_level,
+    commit,
+    count_commit_elsewhere,
+    is_due,
+    recovery_level,
+    reopen,
+    roll_back,
+)
+from horizon_rl.curriculum.gates import Verdict, judge
+from horizon_rl.curriculum.state import (
+    Action,
+    Decision,
+    Event,
+    Kind,
+    Proposal,
+    State,
+)
+from horizon_rl.errors import InputError
+
+
+def start(groups: Sequence[str], cfg: CurriculumCfg) -> State:
+    """Return the state before the first phase, with its proposal.
+
+    Args:
+        groups: Domain groups to widen; the catalogue's others stay at level 0.
+        cfg: How frontiers advance, retreat, wait and end.
+    """
+    if not groups or len(set(groups)) < len(groups):
+        raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
+    # A clock and joint mode move all groups at once: then they are one frontier.
+    if cfg.joint or cfg.clock:
+        frontiers = (Frontier(name="joint", groups=tuple(groups)),)
+    else:
+        frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
+    return _propose(State(frontiers=frontiers), cfg, just_failed=None)
+
+
+def step(
+    state: State, evidence: Evidence, cfg: CurriculumCfg
+) -> tuple[State, Decision]:
+    """Judge the phase on trial by its evidence, and propose the next."""
+    proposal = state.proposal
+    if proposal is None:
+        raise InputError(f"the run has ended ({state.ended}): no phase to judge")
+    preservation = cfg.gates.preservation and state.has_checkpoint
+    verdict = judge(evidence, cfg.gates, preservation=preservation)
+    action = _choose_action(proposal, verdict, cfg)
+    judged = replace(
+        state,
+        frontiers=_settle(state.frontiers, proposal, action, cfg),
+        phase=state.phase + 1,
+        has_checkpoint=state.has_checkpoint or action == "commit",
+        env_steps=state.env_steps + evidence.env_steps,
+        proposal=None,
+    )
+    just_failed = proposal.frontier if action == "rollback" else None
+    following = _propose(judged, cfg, just_failed)
+    return following, Decision(
+        phase=proposal.phase,
+        kind=proposal.kind,
+        frontier=proposal.frontier,
+        candidate=proposal.candidate,
+        action=action,
+        verdict=verdict,
+        reason=_explain(proposal, action, verdict, judged),
+        events=_changes(state, judged) + _changes(judged, following),
+    )
+
+
+def choose(
+    frontiers: tuple[Frontier, ...], cfg: CurriculumCfg, just_failed: str | None
+) -> Frontier | None:
+    """Pick the frontier to try next, or None if none is left to try.
+
+    Due retries come first, then the open frontier least recently tried; the one that
+    just failed only if it is alone. Where none is open, waiting would last forever:
+    every frontier that may reopen is due at once.
+    """
+    if any(f.is_open for f in frontiers):
+        ready = [f for f in frontiers if f.is_open or is_due(f, cfg)]
+    else:
+        ready = [f for f in frontiers if can_reopen(f, cfg)]
+    return min(
+        ready,
+        key=lambda f: (f.name == just_failed, f.is_open, f.last_phase),
+        default=None,
+    )
+
+
+def _choose_action(proposal: Proposal, verdict: Verdict, cfg: CurriculumCfg) -> Action:
+    if verdict.passed or proposal.kind == "clock":
+        return "commit"
+    if proposal.kind == "baseline":
+        return "hold"
+    return "rollback" if cfg.rollback else "commit"
+
+
+def _settle(
+    frontiers: tuple[Frontier, ...],
+    proposal: Proposal,
+    action: Action,
+    cfg: CurriculumCfg,
+) -> tuple[Frontier, ...]:
+    """Apply the action to the frontier on trial; a real gain counts for the others."""
+    apply = commit if action == "commit" else roll_back
+    settled = tuple(
+        apply(f, proposal.candidate, cfg) if f.name == proposal.frontier else f
+        for f in frontiers
+    )
+    gain = max(
+        new.mastered - old.mastered for old, new in zip(frontiers, settled, strict=True)
+    )
+    if gain < cfg.reopen_gain:
+        return settled
+    return tuple(
+        f if f.name == proposal.frontier else count_commit_elsewhere(f) for f in settled
+    )
+
+
+def _propose(state: State, cfg: CurriculumCfg, just_failed: str | None) -> State:
+    """Set the next phase's proposal, or the reason why there is none."""
+    if state.phase >= cfg.max_phases:
+        return replace(state, ended=f"budget of {cfg.max_phases} phases spent")
+    if 0 < cfg.max_env_steps <= state.env_steps:
+        return replace(state, ended=f"budget of {cfg.max_env_steps} env steps spent")
+    if cfg.clock:
+        level = cfg.clock.level_at(state.phase)
+        return _try(state, state.frontiers[0], "clock", level, "by the clock")
+    if not state.has_checkpoint:
+        return _try(state, None, "baseline", 0.0, "learn the baseline first")
+    frontier = choose(state.frontiers, cfg, just_failed)
+    if frontier is None:
+        return replace(state, ended="no frontier is left to try")
+    return _try(state, frontier, *_next_level(frontier, cfg))
+
+
+def _next_level(frontier: Frontier, cfg: CurriculumCfg) -> tuple[Kind, float, str]:
+    """Return kind, level and reason of the frontier's next proposal."""
+    mastered, failed = frontier.mastered, frontier.failed
+    if failed is None:
+        level = coarse_level(frontier, cfg)
+        return "coarse", level, f"reach outward from {mastered:.3g}"
+    if frontier.is_waiting:
+        turn = f"reopening {frontier.reopenings + 1} of {cfg.max_reopenings}"
+        return "retry", failed, f"the policy has changed since it failed ({turn})"
+    level = recovery_level(frontier, cfg)
+    rung = f"rung {frontier.rung + 1} of {cfg.max_rungs}"
+    return "recovery", level, f"between {mastered:.3g} and failed {failed:.3g} ({rung})"
+
+
+def _try(
+    state: State, frontier: Frontier | None, kind: Kind, level: float, reason: str
+) -> State:
+    """Put `frontier` on trial at `level`; None tries the baseline."""
+    mastered, levels = state.mastered, state.mastered
+    if frontier is not None:
+        levels.update(dict.fromkeys(frontier.groups, level))
+        tried = reopen(frontier) if kind == "retry" else frontier
+        tried = replace(tried, unlocked=True, last_phase=state.phase)
+        frontiers = tuple(tried if f is frontier else f for f in state.frontiers)
+        state = replace(state, frontiers=frontiers)
+    proposal = Proposal(
+        phase=state.phase,
+        kind=kind,
+        frontier=frontier.name if frontier else None,
+        candidate=level,
+        levels=levels,
+        mastered=mastered,
+        reason=reason,
+    )
+    return replace(state, proposal=proposal)
+
+
+def _changes(before: State, after: State) -> tuple[Event, ...]:
+    """List what happened to the frontiers between two states."""
+    candidate = after.proposal.candidate if after.proposal else 0.0
+    events = []
+    for old, new in zip(before.frontiers, after.frontiers, strict=True):
+        if new.unlocked > old.unlocked:
+            events.append(Event("unlock", new.name, candidate))
+        if new.reopenings > old.reopenings:
+            events.append(Event("reopen", new.name, candidate))
+        if new.status != old.status and new.status in ("boundary", "complete"):
+            events.append(Event(new.status, new.name, new.mastered))
+    return tuple(events)
+
+
+def _explain(
+    proposal: Proposal, action: Action, verdict: Verdict, judged: State
+) -> str:
+    """Say in words what was decided, by which numbers, and where that leaves it."""
+    name = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
+    if action == "hold":
+        return f"{name} not learnt yet, train on: {verdict.reason}"
+    if action == "commit" and proposal.kind == "clock":
+        gates = "passed" if verdict.passed else "failed"
+        return f"{name} by the clock, gates {gates}: {verdict.reason}"
+    if action == "commit" and not verdict.passed:
+        return f"{name} failed but kept, rollback is off: {verdict.reason}"
+    done = "committed" if action == "commit" else "rolled back"
+    outcome = [
+        _where(f) for f in judged.frontiers if f.name == proposal.frontier and _where(f)
+    ]
+    return ". ".join([f"{name} {done}: {verdict.reason}", *outcome])
+
+
+def _where(frontier: Frontier) -> str:
+    match frontier.status:
+        case "recovery":
+            return f"Next try between {frontier.mastered:.3g} and {frontier.failed:.3g}"
+        case "pending retry":
+            return f"{frontier.failed:.3g} waits for a retry"
+        case "boundary":
+            return f"Local boundary between {frontier.mastered:.3g} and {frontier.failed:.3g}"
+        case "complete":
+            return "Limit reached"
+        case "coarse":
+            return ""

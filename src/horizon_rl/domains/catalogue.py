@@ -1,0 +1,88 @@
+"""Domain groups and the catalogue of them: levels become ranges and coverage."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from horizon_rl.domains.parameter import Parameter, Range
+from horizon_rl.errors import InputError, unknown
+
+Levels = Mapping[str, float]
+"""Level in [0, 1] by group name; a group that is left out stays at level 0."""
+
+CORE_GROUPS = ("actuation", "mass", "disturbance", "com")
+"""The paper's compact core: the hard axes that gain from being widened together."""
+
+Ranges = Mapping[str, Range]
+"""Range by full parameter name, as in `mass.scale`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Parameters that move together, under one level."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    about: str = ""
+
+    def __post_init__(self):
+        if not self.parameters:
+            raise InputError(f"group '{self.name}' has no parameters")
+
+    def coverage_at(self, level: float) -> float:
+        """Mean over the parameters of (width at `level` / width of the limit)."""
+        return fmean(p.coverage_at(level) for p in self.parameters)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All groups a run may widen, in the order tables and samples follow."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(group.name for group in self.groups)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """Every parameter by its full name, `group.parameter`."""
+        return {
+            f"{group.name}.{parameter.name}": parameter
+            for group in self.groups
+            for parameter in group.parameters
+        }
+
+    def __getitem__(self, name: str) -> Group:
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise InputError(unknown("group", name, self.names))
+
+    def select(self, groups: str) -> tuple[str, ...]:
+        """Return the group names behind `core`, `full`, or names between commas."""
+        if groups == "full":
+            return self.names
+        names = CORE_GROUPS if groups == "core" else groups.split(",")
+        return tuple(self[name.strip()].name for name in names)
+
+    def ranges(self, levels: Levels) -> dict[str, Range]:
+        """Return the range of every parameter when each group is at its level."""
+        return {
+            f"{group.name}.{parameter.name}": parameter.range_at(level)
+            for group, level in self._with_level(levels)
+            for parameter in group.parameters
+        }
+
+    def coverage(self, levels: Levels) -> dict[str, float]:
+        """Return the coverage of every group at its level."""
+        return {g.name: g.coverage_at(level) for g, level in self._with_level(levels)}
+
+    def _with_level(self, levels: Levels) -> Iterator[tuple[Group, float]]:
+        for name, level in levels.items():
+            self[name]  # Refuses a name that is not in the catalogue.
+            if not (math.isfinite(level) and 0.0 <= level <= 1.0):
+                raise InputError(f"level {name}={level:g} is outside 0..1")
+        for group in self.groups:
+            yield group, levels.get(group.name, 0.0)

@@ -1,0 +1,76 @@
+"""A physical quantity, and the ranges the curriculum moves it between."""
+
+import math
+from dataclasses import dataclass
+
+from horizon_rl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Range:
+    """A closed interval of one quantity; `Range(x, x)` is the exact value x."""
+
+    low: float
+    high: float
+
+    def __post_init__(self):
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            raise InputError(f"{self} is not finite: both ends must be plain numbers")
+        if self.low > self.high:
+            raise InputError(f"{self} has low > high: write the smaller number first")
+
+    def __str__(self) -> str:
+        return f"{self.low:g}..{self.high:g}"
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def contains(self, other: "Range") -> bool:
+        return self.low <= other.low and other.high <= self.high
+
+    def toward(self, other: "Range", level: float) -> "Range":
+        """Interpolate both ends linearly: level 0 is `self`, level 1 is `other`."""
+        return Range(
+            _between(self.low, other.low, level), _between(self.high, other.high, level)
+        )
+
+
+def _between(a: float, b: float, t: float) -> float:
+    """Interpolate from a to b so that t = 0 and t = 1 give them to the bit."""
+    x = (1.0 - t) * a + t * b
+    # Rounding must not carry a range past its limit.
+    return min(max(x, min(a, b)), max(a, b))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One physical quantity: near-nominal `baseline`, and `limit`, the search region."""
+
+    name: str
+    baseline: Range
+    limit: Range
+    unit: str = ""
+    draws: int = 1
+    """Independent draws per instance: 3 for one per axis, 12 for one per joint."""
+    about: str = ""
+    """One line for a reader: what the quantity is and where it acts."""
+
+    def __post_init__(self):
+        if not self.limit.contains(self.baseline):
+            raise InputError(
+                f"limit {self.limit} does not contain baseline {self.baseline}: "
+                "a level only ever widens the range"
+            )
+        if self.draws < 1:
+            raise InputError(f"draws is {self.draws}: at least 1 is needed")
+
+    def range_at(self, level: float) -> Range:
+        return self.baseline.toward(self.limit, level)
+
+    def coverage_at(self, level: float) -> float:
+        """Width at `level` as a share of the limit's width."""
+        # A limit without width is a constant, which any range covers whole.
+        if self.limit.width == 0.0:
+            return 1.0
+        return self.range_at(level).width / self.limit.width

@@ -1,0 +1,20 @@
+"""Errors a user can mend: what was wrong, where, and what is accepted."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(Exception):
+    """Bad input; the command line prints the message and exits with code 2."""
+
+
+def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:
+    """Say that `name` is not a known `kind`, guess what was meant, list what exists.
+
+    >>> unknown("group", "mas", ["mass", "com"])
+    "unknown group 'mas': did you mean 'mass'? Accepted: mass, com"
+    """
+    names = list(accepted)
+    close = get_close_matches(name, names, n=1)
+    guess = f": did you mean '{close[0]}'?" if close else "."
+    return f"unknown {kind} '{name}'{guess} Accepted: {', '.join(names)}"

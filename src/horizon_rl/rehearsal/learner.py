@@ -1,0 +1,169 @@
+"""A synthetic learner: the least that shows why a curriculum must be recoverable.
+
+It has a hidden skill per domain group, the level up to which it can cope. Training
+just beyond the skill makes it grow, at some cost to precision; training too far beyond
+yields no corrective experience and damages all that was there, for good. Wide levels in
+one group leave less room in the others, and every measurement is noisy. There is no
+physics in it: it rehearses the curriculum's logic, not a robot.
+"""
+
+from dataclasses import dataclass, replace
+from math import inf, tanh
+from statistics import fmean
+
+import numpy as np
+
+from horizon_rl.curriculum import Evidence, Proposal
+from horizon_rl.domains import Levels
+from horizon_rl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerCfg:
+    """How the synthetic learner learns and breaks."""
+
+    reach: float = 0.15
+    """How far beyond its skill it can train and still learn: half of the rollouts
+    are recoverable there."""
+    rate: float = 0.7
+    """Share of the way to a trained level that one recoverable phase covers."""
+    transfer: float = 0.15
+    """Share of a gain in one group that the other groups gain too."""
+    coupling: float = 0.1
+    """Skill lost in a group per mean level of the others."""
+    fragility: float = 0.8
+    """Share of its health that a phase without recoverable rollouts destroys."""
+    forgetting: float = 0.02
+    """Tracking error that a phase at the edge of the reach adds everywhere, m/s."""
+    healing: float = 0.1
+    """Share of lost health and precision that a recoverable phase brings back."""
+    ceiling_low: float = 0.3
+    """Hidden ceilings of skill are drawn between this level ..."""
+    ceiling_high: float = 1.1
+    """... and this one; above 1 the limit can be mastered."""
+    noise: float = 0.01
+    """Standard deviation of the measurements, relative to full scale."""
+    phase_env_steps: int = 9_830_400
+    """Environment steps to book per phase: 100 iterations of 4096 x 24."""
+
+    def __post_init__(self):
+        if self.reach <= 0.0:
+            raise InputError(f"reach is {self.reach:g}; accepted: above 0")
+        shares = ("rate", "transfer", "coupling", "fragility", "forgetting", "healing")
+        for name in (*shares, "noise"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise InputError(f"{name} is {getattr(self, name):g}; accepted: 0..1")
+        if not 0.0 <= self.ceiling_low <= self.ceiling_high:
+            raise InputError("ceiling_low must lie between 0 and ceiling_high")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the learner has learnt: all that a checkpoint holds."""
+
+    skill: dict[str, float]
+    """Level each group can be coped with, in good health."""
+    ceiling: dict[str, float]
+    """Highest skill each group can ever have; hidden from the curriculum."""
+    health: float = 1.0
+    """Falls when training collapses; all skill is multiplied by it."""
+    imprecision: float = 0.0
+    """Tracking error that was forgotten how to avoid, m/s."""
+
+
+def novice(groups: tuple[str, ...], cfg: LearnerCfg, seed: int) -> Policy:
+    """Return an untrained policy that cannot do the baseline yet."""
+    rng = np.random.default_rng([seed, len(groups)])
+    draws = rng.uniform(cfg.ceiling_low, cfg.ceiling_high, len(groups))
+    return Policy(
+        skill=dict.fromkeys(groups, -0.8 * cfg.reach),
+        ceiling={group: float(c) for group, c in zip(groups, draws, strict=True)},
+    )
+
+
+def overreach(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+    """Return how far `levels` lie beyond the skill, in the worst group."""
+    worst = -inf
+    for group, skill in policy.skill.items():
+        others = [level for name, level in levels.items() if name != group]
+        room = skill - cfg.coupling * (fmean(others) if others else 0.0)
+        worst = max(worst, levels[group] - policy.health * room)
+    return worst
+
+
+def fall_rate(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+    """Return the share of episodes that end in a fall at `levels`."""
+    # Within the skill nearly none fall, at half the reach every second.
+    beyond = overreach(policy, levels, cfg) / cfg.reach
+    return _rise(beyond, center=0.5, width=0.12)
+
+
+def success_rate(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+    """Return the share of episodes without a fall and with an error below 0.4."""
+    _, error, _ = _perform(policy, levels, cfg)
+    precise = 1.0 - _rise(error, center=0.4, width=0.02)
+    return (1.0 - fall_rate(policy, levels, cfg)) * precise
+
+
+def train(policy: Policy, levels: Levels, cfg: LearnerCfg) -> Policy:
+    """Train one phase at `levels`."""
+    beyond = overreach(policy, levels, cfg) / cfg.reach
+    recoverable = 1.0 - _rise(beyond, center=1.0, width=0.12)
+    gain = {}
+    for group, skill in policy.skill.items():
+        # Training at a level teaches a little beyond it, up to the ceiling.
+        target = min(levels[group] + 0.5 * cfg.reach, policy.ceiling[group])
+        gain[group] = cfg.rate * recoverable * max(0.0, target - skill)
+    shared = cfg.transfer * fmean(gain.values())
+    skill = {
+        group: max(before, min(before + gain[group] + shared, policy.ceiling[group]))
+        for group, before in policy.skill.items()
+    }
+    health = policy.health * (1.0 - cfg.fragility * (1.0 - recoverable))
+    healed = cfg.healing * recoverable
+    return replace(
+        policy,
+        skill=skill,
+        health=health + healed * (1.0 - health),
+        imprecision=policy.imprecision * (1.0 - healed)
+        + cfg.forgetting * min(max(beyond, 0.0), 1.0),
+    )
+
+
+def examine(
+    trained: Policy,
+    before: Policy,
+    proposal: Proposal,
+    cfg: LearnerCfg,
+    rng: np.random.Generator,
+) -> Evidence:
+    """Measure the trained policy on the candidate, and both on the checkpoint's."""
+    noise = cfg.noise * rng.standard_normal(4)
+    length, error, _ = _perform(trained, proposal.levels, cfg)
+    _, kept_error, kept_return = _perform(trained, proposal.mastered, cfg)
+    _, old_error, old_return = _perform(before, proposal.mastered, cfg)
+    return Evidence(
+        length=min(1.0, length + noise[0]),
+        tracking_error=max(0.0, error + 0.5 * noise[1]),
+        # The comparison is paired: what both policies share cancels out.
+        checkpoint_error=kept_error * (1.0 + 0.5 * noise[2]),
+        checkpoint_return=kept_return * (1.0 + 0.5 * noise[3]),
+        reference_error=old_error,
+        reference_return=old_return,
+        episodes=500,
+        env_steps=cfg.phase_env_steps,
+    )
+
+
+def _perform(
+    policy: Policy, levels: Levels, cfg: LearnerCfg
+) -> tuple[float, float, float]:
+    """Return (episode length as a share, tracking error, return) at `levels`."""
+    falls = fall_rate(policy, levels, cfg)
+    error = 0.15 + 0.1 * fmean(levels.values()) + 0.5 * falls + policy.imprecision
+    return 1.0 - 0.8 * falls, error, 25.0 * (1.0 - 0.8 * falls) - 10.0 * error
+
+
+def _rise(x: float, *, center: float, width: float) -> float:
+    """Rise smoothly from 0 to 1 around `center`."""
+    return 0.5 * (1.0 + tanh((x - center) / (2.0 * width)))

@@ -1,0 +1,156 @@
+"""Rehearse a curriculum: run it against the synthetic learner, with or without disk."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from horizon_rl.curriculum import (
+    Checkpoint,
+    Curriculum,
+    CurriculumCfg,
+    Decision,
+    Entry,
+    Method,
+    apply_method,
+    phase_rng,
+    read_header,
+)
+from horizon_rl.domains import Catalogue
+from horizon_rl.durable import digest_directory, remove_unnamed, write_directory
+from horizon_rl.errors import InputError
+from horizon_rl.records import decode, dumps, encode
+from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
+
+JOURNAL = "journal.jsonl"
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsalCfg:
+    """One rehearsal: which curriculum, on which learner."""
+
+    groups: str = "core"
+    """Domain groups to widen: core, full, or names with commas between them."""
+    method: Method = "horizon"
+    """HORIZON, or one of its ablations and controls."""
+    seed: int = 0
+    """Seed of the learner's hidden ceilings and of all noise."""
+    linear_phases: int = 50
+    """Phases in which method `linear` goes from level 0 to level 1."""
+    curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
+    """The curriculum's settings."""
+    learner: LearnerCfg = field(default_factory=LearnerCfg)
+    """The synthetic learner's settings."""
+
+    def __post_init__(self):
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; accepted: 0 and above")
+        if self.linear_phases < 1:
+            raise InputError(f"linear_phases is {self.linear_phases}; at least 1")
+
+    @property
+    def resolved(self) -> CurriculumCfg:
+        """The curriculum's settings with the method applied."""
+        return apply_method(
+            self.method, self.curriculum, clock_phases=self.linear_phases
+        )
+
+
+class Rehearsal:
+    """A curriculum, a synthetic policy, and the directory they live in, if any."""
+
+    def __init__(
+        self,
+        cfg: RehearsalCfg,
+        catalogue: Catalogue,
+        curriculum: Curriculum,
+        run: Path | None = None,
+    ):
+        self.cfg = cfg
+        self.catalogue = catalogue
+        self.curriculum = curriculum
+        self.run = run
+        self.policy = self._load(curriculum.checkpoint)
+
+    @classmethod
+    def in_memory(cls, cfg: RehearsalCfg, catalogue: Catalogue) -> "Rehearsal":
+        curriculum = Curriculum(catalogue.select(cfg.groups), cfg.resolved)
+        return cls(cfg, catalogue, curriculum)
+
+    @classmethod
+    def create(cls, cfg: RehearsalCfg, catalogue: Catalogue, run: Path) -> "Rehearsal":
+        """Start a rehearsal in a directory of its own."""
+        groups = catalogue.select(cfg.groups)
+        context = {"rehearsal": encode(cfg), "catalogue": encode(catalogue)}
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+            curriculum = Curriculum.create(run / JOURNAL, groups, cfg.resolved, context)
+        except OSError as error:
+            message = f"cannot write to run directory {run}: {error.strerror}"
+            raise InputError(message) from error
+        return cls(cfg, catalogue, curriculum, run)
+
+    @classmethod
+    def resume(cls, run: Path) -> "Rehearsal":
+        """Go on with the rehearsal in `run` after its last judged phase."""
+        cfg, catalogue = read_context(run)
+        curriculum = Curriculum.resume(run / JOURNAL)
+        named = [e.checkpoint.name for e in curriculum.entries if e.checkpoint]
+        remove_unnamed(run / CHECKPOINTS, named)
+        return cls(cfg, catalogue, curriculum, run)
+
+    def phases(self) -> Iterator[Entry]:
+        """Run phase after phase until the curriculum ends; yields each when judged."""
+        cfg = self.cfg.learner
+        while proposal := self.curriculum.ask():
+            trained = train(self.policy, proposal.levels, cfg)
+            rng = phase_rng(self.cfg.seed, proposal.phase)
+            evidence = examine(trained, self.policy, proposal, cfg, rng)
+            save = partial(_save, self.run, trained) if self.run else None
+            decision = self.curriculum.tell(evidence, save)
+            # A rollback restores the checkpoint, which is where the phase began.
+            if decision.keeps_weights:
+                self.policy = trained
+            yield self.curriculum.entries[-1]
+
+    def close(self) -> None:
+        self.curriculum.close()
+
+    def _load(self, checkpoint: Checkpoint | None) -> Policy:
+        if checkpoint is None or self.run is None:
+            groups = tuple(self.curriculum.state.mastered)
+            return novice(groups, self.cfg.learner, self.cfg.seed)
+        path = self.run / CHECKPOINTS / checkpoint.name
+        if not path.is_dir() or digest_directory(path) != checkpoint.digest:
+            raise InputError(f"checkpoint {path} is missing or damaged: cannot go on")
+        return decode(Policy, json.loads((path / "policy.json").read_text()))
+
+
+def _save(run: Path, policy: Policy, decision: Decision) -> Checkpoint:
+    name = f"phase-{decision.phase:05d}"
+
+    def fill(folder: Path) -> None:
+        (folder / "policy.json").write_text(dumps(encode(policy)))
+
+    return Checkpoint(name, write_directory(run / CHECKPOINTS / name, fill))
+
+
+def read_context(run: Path) -> tuple[RehearsalCfg, Catalogue]:
+    """Read what the rehearsal in `run` was started with."""
+    if not (run / JOURNAL).exists():
+        raise InputError(f"{run} holds no run to resume: there is no {JOURNAL} in it")
+    context = read_header(run / JOURNAL).context
+    if "rehearsal" not in context:
+        raise InputError(f"{run} holds a run, but not a rehearsal")
+    cfg = decode(RehearsalCfg, context["rehearsal"])
+    return cfg, decode(Catalogue, context.get("catalogue"))
+
+
+def run_to_end(cfg: RehearsalCfg, catalogue: Catalogue) -> Rehearsal:
+    """Rehearse in memory, to the end."""
+    rehearsal = Rehearsal.in_memory(cfg, catalogue)
+    for _ in rehearsal.phases():
+        pass
+    return rehearsal
