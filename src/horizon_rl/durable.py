@@ -34,7 +34,7 @@ def write_file(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
-def write_directory(path: Path, fill: Callable[[Path], None]) -> str:
+def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     """Put a directory at `path` whole or not at all, and return its digest.
 
     `fill` writes the files into the empty folder it is given. A directory that stands

@@ -158,7 +158,8 @@ class Journal:
 
 def read_header(path: Path) -> Header:
     """Read what the journal's run was started with."""
-    return _parse_header(_read_bytes(path).split(b"\n")[0], f"{path}:1")
+    lines, _ = _read_lines(path)
+    return _parse_header(lines[0], f"{path}:1")
 
 
 def replay(path: Path) -> Replay:
@@ -167,10 +168,7 @@ def replay(path: Path) -> Replay:
     A torn last line (no newline: the write was cut off) is left out with a warning;
     any other damage is an error that names the line.
     """
-    data = _read_bytes(path)
-    *lines, torn = data.split(b"\n")
-    if not lines:
-        raise JournalError(f"{path}: empty, or cut off within its first line")
+    lines, torn = _read_lines(path)
     header = _parse_header(lines[0], f"{path}:1")
     cfg = header.curriculum
     state, entries = start(header.groups, cfg), []
@@ -189,15 +187,19 @@ def replay(path: Path) -> Replay:
         header=header,
         entries=tuple(entries),
         state=state,
-        num_bytes=len(data) - len(torn),
+        num_bytes=sum(len(line) + 1 for line in lines),
     )
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
+    """Return the whole lines, at least the header, and what follows the last."""
     try:
-        return path.read_bytes()
+        *lines, torn = path.read_bytes().split(b"\n")
     except OSError as error:
         raise JournalError(f"cannot read {path}: {error.strerror}") from error
+    if not lines:
+        raise JournalError(f"{path}: empty, or cut off within its first line")
+    return lines, torn
 
 
 def _parse_header(line: bytes, where: str) -> Header:

@@ -25,6 +25,7 @@ from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, tr
 
 JOURNAL = "journal.jsonl"
 CHECKPOINTS = "checkpoints"
+POLICY = "policy.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,16 +126,16 @@ class Rehearsal:
         path = self.run / CHECKPOINTS / checkpoint.name
         if not path.is_dir() or digest_directory(path) != checkpoint.digest:
             raise InputError(f"checkpoint {path} is missing or damaged: cannot go on")
-        return decode(Policy, json.loads((path / "policy.json").read_text()))
+        return decode(Policy, json.loads((path / POLICY).read_text()))
 
 
 def _save(run: Path, policy: Policy, decision: Decision) -> Checkpoint:
     name = f"phase-{decision.phase:05d}"
-
-    def fill(folder: Path) -> None:
-        (folder / "policy.json").write_text(dumps(encode(policy)))
-
-    return Checkpoint(name, write_directory(run / CHECKPOINTS / name, fill))
+    text = dumps(encode(policy))
+    digest = write_directory(
+        run / CHECKPOINTS / name, lambda folder: (folder / POLICY).write_text(text)
+    )
+    return Checkpoint(name, digest)
 
 
 def read_context(run: Path) -> tuple[RehearsalCfg, Catalogue]:

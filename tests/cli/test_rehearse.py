@@ -1,0 +1,188 @@
+"""`horizon rehearse`, as a user runs it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from horizon_rl.cli import main
+from horizon_rl.curriculum import replay
+
+COMMAND = [sys.executable, "-m", "horizon_rl", "rehearse"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    return tmp_path / "run"
+
+
+def test_summary_figure_and_journal_are_there(run, capsys):
+    assert main(["rehearse", "--run", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= 200
+    assert "commits" in out and "boundary" in out and str(run) in out
+    assert (run / "frontiers.png").read_bytes().startswith(b"\x89PNG")
+    assert (run / "frontiers.svg").read_text().lstrip().startswith("<?xml")
+    assert len(replay(run / "journal.jsonl").entries) > 20
+
+
+def test_json_has_the_documented_fields(run, capsys):
+    args = ["rehearse", "--json", "--seed", "3", "--groups", "mass,com"]
+    assert main([*args, "--run", str(run)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    counts = [summary[k] for k in ("phases", "commits", "rollbacks", "boundaries")]
+    assert all(isinstance(count, int) for count in counts)
+    assert set(summary["coverage"]) == {"mass", "com"}
+    assert len(summary["decisions"]) == summary["phases"]
+    assert {
+        "phase",
+        "kind",
+        "frontier",
+        "candidate",
+        "action",
+        "verdict",
+        "reason",
+    } <= (set(summary["decisions"][0]))
+    assert json.loads((run / "summary.json").read_text()) == summary
+
+
+def test_same_seed_gives_the_same_journal_and_figure(tmp_path, capsys):
+    for name in ("a", "b"):
+        assert main(["rehearse", "--seed", "5", "--run", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    for file in ("journal.jsonl", "summary.json", "frontiers.png"):
+        assert (tmp_path / "a" / file).read_bytes() == (
+            tmp_path / "b" / file
+        ).read_bytes()
+
+
+def test_settings_reach_the_curriculum(run, capsys):
+    args = ["--curriculum.alpha", "0.2", "--curriculum.max-rungs", "1", "--json"]
+    assert main(["rehearse", "--run", str(run), *args]) == 0
+    cfg = replay(run / "journal.jsonl").header.curriculum
+    assert (cfg.alpha, cfg.max_rungs) == (0.2, 1)
+
+
+def test_compare_prints_all_methods_on_80_columns(capsys):
+    assert main(["rehearse", "--compare", "--seeds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= 80
+    for method in ("horizon", "no-rollback", "wide", "linear", "joint"):
+        assert out.count(method) >= 3
+    assert main(["rehearse", "--compare", "--seeds", "1", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 15
+
+
+def test_killed_process_resumes_to_the_same_end(tmp_path):
+    whole, hit = tmp_path / "whole", tmp_path / "hit"
+    subprocess.run([*COMMAND, "--run", str(whole)], check=True, capture_output=True)
+    slow = [*COMMAND, "--run", str(hit), "--groups", "core"]
+    process = subprocess.Popen(slow, stdout=subprocess.DEVNULL)
+    while not (hit / "journal.jsonl").exists():
+        time.sleep(0.001)
+    time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    resumed = subprocess.run(
+        [*COMMAND, "--run", str(hit), "--resume", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(resumed.stdout) == json.loads(
+        (whole / "summary.json").read_text()
+    )
+
+
+def test_finished_run_resumes_to_its_own_summary(run, capsys):
+    assert main(["rehearse", "--run", str(run), "--json"]) == 0
+    first = capsys.readouterr().out
+    assert main(["rehearse", "--run", str(run), "--json", "--resume"]) == 0
+    assert capsys.readouterr().out == first
+
+
+def bad(capsys, *args):
+    """Run a command that must be refused; return its one line of complaint."""
+    assert main(["rehearse", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("horizon: ")
+    return err
+
+
+def test_run_directory_that_holds_a_run_is_left_alone(run, capsys):
+    assert main(["rehearse", "--run", str(run), "--json"]) == 0
+    capsys.readouterr()
+    before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+    assert "already holds a run" in bad(capsys, "--run", str(run))
+    assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
+
+
+def test_unwritable_run_directory(tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    err = bad(capsys, "--run", str(tmp_path / "file" / "run"))
+    assert "cannot write to run directory" in err
+
+
+def test_resume_needs_a_run(tmp_path, capsys):
+    assert "--resume needs --run" in bad(capsys, "--resume")
+    assert "holds no run" in bad(capsys, "--resume", "--run", str(tmp_path))
+
+
+def test_resume_refuses_other_settings(run, capsys):
+    assert main(["rehearse", "--run", str(run), "--json", "--seed", "2"]) == 0
+    capsys.readouterr()
+    args = ("--resume", "--run", str(run), "--curriculum.alpha", "0.3", "--seed", "2")
+    err = bad(capsys, *args)
+    assert "leave out --curriculum.alpha (is 0.4)" in err and "--seed" not in err
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda d: d[:100], "cut off within its first line"),
+        (lambda d: d.replace(b"\n", b"\ngarbage\n", 1), ":2: not JSON"),
+        (lambda d: d.replace(b'"schema":1', b'"schema":7', 1), "schema 7"),
+        (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
+    ],
+)
+def test_damaged_journal(run, capsys, damage, message):
+    assert main(["rehearse", "--run", str(run), "--json"]) == 0
+    capsys.readouterr()
+    journal = run / "journal.jsonl"
+    journal.write_bytes(damage(journal.read_bytes()))
+    before = journal.read_bytes()
+    assert message in bad(capsys, "--resume", "--run", str(run))
+    assert journal.read_bytes() == before
+
+
+def test_torn_journal_goes_on_with_a_warning(run, capsys):
+    assert main(["rehearse", "--run", str(run), "--json"]) == 0
+    summary = capsys.readouterr().out
+    journal = run / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-7])
+    assert main(["rehearse", "--resume", "--run", str(run), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out == summary
+    assert "warning" in err and "torn last line dropped" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--groups", "mass,con"), "unknown group 'con': did you mean"),
+        (("--groups", "mass,mass"), "name each once"),
+        (("--curriculum.alpha", "1.5"), "alpha is 1.5; accepted: 0.01..0.99"),
+        (("--curriculum.grow", "0.5"), "grow is 0.5; accepted: at least 1"),
+        (("--learner.reach", "0"), "reach is 0; accepted: above 0"),
+        (("--seed", "-1"), "seed is -1"),
+        (("--compare", "--seeds", "0"), "--seeds is 0"),
+        (("--compare", "--resume"), "--compare keeps no run"),
+    ],
+)
+def test_bad_settings(args, message, capsys, run):
+    extra = () if "--compare" in args else ("--run", str(run))
+    assert message in bad(capsys, *args, *extra)
+    assert not (run / "journal.jsonl").exists()

@@ -1,0 +1,224 @@
+"""The journal is the run: what it survives, and what it refuses."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from evidence import FALLS, GOOD
+
+from horizon_rl.curriculum import (
+    Checkpoint,
+    Curriculum,
+    CurriculumCfg,
+    Journal,
+    JournalError,
+    dump_state,
+    load_state,
+    replay,
+)
+from horizon_rl.errors import InputError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal of six phases."""
+    path = tmp_path / "journal.jsonl"
+    curriculum = Curriculum.create(path, ["mass", "com"], context={"seed": 3})
+    for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD):
+        curriculum.tell(evidence)
+    curriculum.close()
+    return path
+
+
+def edit_line(path: Path, number: int, old: str, new: str) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    assert old in lines[number - 1]
+    lines[number - 1] = lines[number - 1].replace(old, new, 1)
+    path.write_text("".join(lines))
+
+
+def test_header_says_what_the_run_was_started_with(path):
+    header = replay(path).header
+    assert header.schema == 1
+    assert header.groups == ("mass", "com")
+    assert header.curriculum == CurriculumCfg()
+    assert header.context == {"seed": 3}
+
+
+def test_every_line_is_plain_json_with_reason_and_levels(path):
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == 7
+    failed = lines[2]
+    assert failed["decision"]["action"] == "rollback"
+    assert failed["proposal"]["levels"] == {"mass": 0.05, "com": 0.0}
+    assert "episode length 0.6 (at least 0.85)" in failed["decision"]["reason"]
+
+
+def test_resumed_run_goes_on_as_if_never_stopped(path, tmp_path):
+    whole = Curriculum.create(tmp_path / "whole.jsonl", ["mass", "com"])
+    for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD, GOOD, FALLS):
+        whole.tell(evidence)
+    resumed = Curriculum.resume(path)
+    resumed.tell(GOOD)
+    resumed.tell(FALLS)
+    assert dump_state(resumed.state) == dump_state(whole.state)
+    assert resumed.entries == whole.entries
+
+
+def test_cut_off_at_any_byte_it_is_read_up_to_the_last_whole_line(path):
+    data = path.read_bytes()
+    first = data.index(b"\n") + 1
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        if size < first:
+            with pytest.raises(JournalError, match="cut off within its first line"):
+                replay(path)
+            continue
+        whole_lines = data[:size].count(b"\n")
+        torn = not data[:size].endswith(b"\n")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert len(replay(path).entries) == whole_lines - 1
+        assert len(caught) == torn
+        if torn:
+            expected = f"{path}:{whole_lines + 1}: torn last line dropped"
+            assert str(caught[0].message).startswith(expected)
+
+
+def test_torn_line_is_cut_away_before_the_next_is_written(path):
+    data = path.read_bytes()
+    path.write_bytes(data[:-20])
+    with pytest.warns(match="torn last line dropped"):
+        curriculum = Curriculum.resume(path)
+    curriculum.tell(GOOD)
+    curriculum.close()
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("number", "old", "new", "message"),
+    [
+        (4, "{", "garbage {", ":4: not JSON"),
+        (4, '"length":0.95', '"length":0.96', ":4: checksum does not match"),
+        (4, '"length":0.95', '"length":NaN', ":4: not JSON: NaN"),
+        (1, '"schema":1', '"schema":2', ":1: schema 2, written by horizon-rl"),
+        (1, '"schema":1', '"shema":1', ":1: no schema version"),
+        (1, '"alpha":0.4', '"alpha":0.5', ":1: checksum does not match"),
+    ],
+)
+def test_damaged_line_is_an_error_that_names_it(path, number, old, new, message):
+    edit_line(path, number, old, new)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=message):
+        Curriculum.resume(path)
+    assert path.read_bytes() == before
+
+
+def test_garbage_bytes_in_the_middle_are_an_error_that_names_the_line(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"\xff\x00\xfe\n", *lines[3:]]))
+    with pytest.raises(JournalError, match=":4: not JSON"):
+        replay(path)
+
+
+@pytest.mark.parametrize("keep", [(0, 1, 3), (0, 1, 2, 2), (0, 2)])
+def test_missing_or_doubled_line_is_noticed(path, keep):
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[i] for i in keep))
+    with pytest.raises(JournalError, match="missing, doubled or altered"):
+        replay(path)
+
+
+def test_decision_that_does_not_follow_from_its_evidence_is_refused(path):
+    from horizon_rl.curriculum.schema import parse_line, to_line
+
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = parse_line(lines[2], "here")
+    record["decision"]["action"] = "commit"
+    path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
+    with pytest.raises(JournalError, match=":3: the recorded decision"):
+        replay(path)
+
+
+def test_empty_journal_is_an_error(path):
+    path.write_bytes(b"")
+    with pytest.raises(JournalError, match="empty, or cut off"):
+        replay(path)
+
+
+def test_existing_journal_is_never_overwritten(path):
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="already holds a run"):
+        Curriculum.create(path, ["mass"])
+    assert path.read_bytes() == before
+
+
+def test_second_process_on_the_same_journal_is_refused(path):
+    journal, _ = Journal.resume(path)
+    code = (
+        "import sys; from pathlib import Path; from horizon_rl.curriculum import *\n"
+        "try: Curriculum.resume(Path(sys.argv[1]))\n"
+        "except JournalError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    other = subprocess.run(command, capture_output=True, text=True)
+    journal.close()
+    assert "is in use by another process" in other.stdout, other.stderr
+
+
+def test_checkpoint_is_saved_before_the_line_that_names_it(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    curriculum = Curriculum.create(path, ["mass"])
+    lines_at_save = []
+
+    def save(decision):
+        lines_at_save.append(path.read_bytes().count(b"\n"))
+        return Checkpoint(f"phase-{decision.phase}", "0123")
+
+    curriculum.tell(GOOD, save)
+    curriculum.tell(FALLS, save)  # Rolled back: nothing to save.
+    assert lines_at_save == [1]
+    named = [e.checkpoint and e.checkpoint.name for e in replay(path).entries]
+    assert named == ["phase-0", None]
+    assert curriculum.checkpoint == Checkpoint("phase-0", "0123")
+
+
+def test_if_the_checkpoint_cannot_be_saved_the_phase_is_still_on_trial(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    curriculum = Curriculum.create(path, ["mass"])
+    state, data = curriculum.state, path.read_bytes()
+
+    def save(decision):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        curriculum.tell(GOOD, save)
+    assert curriculum.state == state and path.read_bytes() == data
+    assert curriculum.tell(GOOD).action == "commit"
+
+
+def test_line_that_does_not_fit_on_the_disk_leaves_no_trace(path, monkeypatch):
+    curriculum = Curriculum.resume(path)
+    state, data = curriculum.state, path.read_bytes()
+
+    def full(fd):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        curriculum.tell(GOOD)
+    monkeypatch.undo()
+    assert curriculum.state == state and path.read_bytes() == data
+    curriculum.tell(GOOD)
+    assert len(replay(path).entries) == 7
+
+
+def test_state_of_a_newer_schema_is_refused(path):
+    text = dump_state(replay(path).state)
+    newer = text.replace('"schema":1', '"schema":9')
+    with pytest.raises(JournalError, match="schema 9.*upgrade horizon-rl"):
+        load_state(newer, "state.json")

@@ -1,0 +1,245 @@
+"""What holds for every curriculum, whatever the evidence: thousands of random runs."""
+
+import math
+import random
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evidence import FALLS, FORGETS, GOOD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from horizon_rl.curriculum import (
+    Curriculum,
+    CurriculumCfg,
+    Decision,
+    Evidence,
+    Frontier,
+    GateCfg,
+    State,
+    dump_state,
+    load_state,
+    replay,
+    start,
+    step,
+)
+from horizon_rl.records import dumps, encode
+
+GROUPS = ("actuation", "mass", "disturbance", "contact", "inertia", "com", "reset")
+NEVER = 100_000
+
+thousand = settings(max_examples=1000)
+groups = st.integers(1, 7).map(lambda n: GROUPS[:n])
+configs = st.builds(
+    CurriculumCfg,
+    grow=st.floats(1.0, 3.0),
+    min_step=st.floats(0.02, 0.5),
+    alpha=st.floats(0.05, 0.95),
+    max_rungs=st.integers(1, 5),
+    min_bracket=st.floats(1e-4, 0.2),
+    reopen_after=st.integers(1, 4),
+    reopen_gain=st.floats(0.0, 0.1),
+    max_reopenings=st.integers(0, 6),
+    joint=st.booleans(),
+    rollback=st.sampled_from([True, True, True, False]),
+    gates=st.builds(GateCfg, preservation=st.booleans()),
+    max_phases=st.just(NEVER),
+)
+
+
+@dataclass
+class Stream:
+    """An endless stream of evidence: lucky, unlucky, or with a hidden boundary."""
+
+    seed: int
+    luck: float
+    boundary: float
+
+    def __iter__(self):
+        rng = random.Random(self.seed)
+        while True:
+            lucky = rng.random() < self.luck
+            yield GOOD if lucky else rng.choice((FALLS, FORGETS))
+
+    def answer(self, state: State, evidence: Evidence) -> Evidence:
+        """Beyond the hidden boundary every phase fails; in phase 0 none fails on."""
+        assert state.proposal is not None
+        if state.proposal.kind == "baseline" and state.phase > 3:
+            return GOOD
+        return FALLS if state.proposal.candidate > self.boundary else evidence
+
+
+streams = st.builds(
+    Stream,
+    seed=st.integers(0, 2**32),
+    luck=st.sampled_from([0.05, 0.3, 0.5, 0.7, 0.95, 1.0]),
+    boundary=st.sampled_from([0.1, 0.4, 0.8, 2.0, 2.0]),
+)
+
+
+def run(names, cfg, stream):
+    """Run to the end; return [(state before, decision, state after)]."""
+    state, steps, evidence = start(names, cfg), [], iter(stream)
+    while state.proposal:
+        before = state
+        state, decision = step(before, stream.answer(before, next(evidence)), cfg)
+        steps.append((before, decision, state))
+    return steps
+
+
+def on_trial(state: State, decision: Decision) -> Frontier | None:
+    return next((f for f in state.frontiers if f.name == decision.frontier), None)
+
+
+@thousand
+@given(groups, configs, streams)
+def test_mastered_levels_never_fall(names, cfg, stream):
+    for before, decision, after in run(names, cfg, stream):
+        for old, new in zip(before.frontiers, after.frontiers, strict=True):
+            assert new.mastered >= old.mastered
+            if new.mastered > old.mastered:
+                assert decision.action == "commit" and decision.frontier == new.name
+
+
+@thousand
+@given(groups, configs, streams)
+def test_candidate_lies_beyond_mastered_and_within_limit_or_bracket(names, cfg, stream):
+    for before, decision, _ in run(names, cfg, stream):
+        frontier = on_trial(before, decision)
+        if frontier is None:
+            assert decision.kind == "baseline" and decision.candidate == 0.0
+            continue
+        assert frontier.mastered < decision.candidate <= 1.0
+        if decision.kind == "coarse":
+            assert frontier.failed is None
+        else:
+            assert frontier.failed is not None
+            assert decision.candidate <= frontier.failed
+            assert (decision.candidate < frontier.failed) == (
+                decision.kind == "recovery"
+            )
+
+
+@thousand
+@given(groups, configs, streams)
+def test_verdict_inside_a_bracket_leaves_at_most_its_larger_part(names, cfg, stream):
+    for before, decision, after in run(names, cfg, stream):
+        if decision.kind != "recovery":
+            continue
+        old, new = on_trial(before, decision), on_trial(after, decision)
+        assert old and new and old.failed is not None and new.failed is not None
+        left = (new.failed - new.mastered) / (old.failed - old.mastered)
+        assert left <= max(cfg.alpha, 1.0 - cfg.alpha) + 1e-9
+
+
+@thousand
+@given(groups, configs, streams)
+def test_open_frontier_is_tried_within_a_bounded_number_of_phases(names, cfg, stream):
+    # Each other may come first once by its turn and once for each of its reopenings;
+    # one phase more goes by where the frontier itself has just failed.
+    waits = dict.fromkeys(names, 0) | {"joint": 0}
+    others = len(names) - 1
+    bound = others * (1 + cfg.max_reopenings) + 1
+    for _, _, after in run(names, cfg, stream):
+        for frontier in after.frontiers:
+            tried = after.proposal and after.proposal.frontier == frontier.name
+            waiting = frontier.is_open and after.has_checkpoint and not tried
+            waits[frontier.name] = waits[frontier.name] + 1 if waiting else 0
+            assert waits[frontier.name] <= bound or after.proposal is None
+
+
+@thousand
+@given(groups, configs, streams)
+def test_every_run_ends_and_reopening_never_loops(names, cfg, stream):
+    steps = run(names, cfg, stream)
+    final = steps[-1][2]
+    assert final.ended == "no frontier is left to try"
+    coarse = math.ceil(1.0 / cfg.min_step) + 1
+    per_opening = 1 + cfg.max_rungs + 1
+    most = coarse + (1 + cfg.max_reopenings) * (per_opening + 1)
+    assert len(steps) <= 5 + len(final.frontiers) * most
+    for frontier in final.frontiers:
+        assert frontier.reopenings <= cfg.max_reopenings
+        assert not frontier.is_open
+        spent = frontier.reopenings == cfg.max_reopenings
+        assert frontier.status == "complete" or spent
+
+
+@thousand
+@given(groups, configs, streams)
+def test_the_one_that_just_failed_goes_next_only_if_it_is_alone(names, cfg, stream):
+    for _, decision, after in run(names, cfg, stream):
+        if decision.action != "rollback" or after.proposal is None:
+            continue
+        others = [f for f in after.frontiers if f.name != decision.frontier]
+        if any(f.is_open for f in others):
+            assert after.proposal.frontier != decision.frontier
+
+
+@thousand
+@given(groups, configs, streams)
+def test_same_evidence_gives_the_same_decisions(names, cfg, stream):
+    first, second = run(names, cfg, stream), run(names, cfg, stream)
+    assert [d for _, d, _ in first] == [d for _, d, _ in second]
+
+
+@settings(max_examples=300)
+@given(groups, configs, streams)
+def test_json_round_trip_of_the_state_is_exact(names, cfg, stream):
+    for _, _, after in run(names, cfg, stream)[::5]:
+        text = dump_state(after)
+        assert load_state(text) == after
+        assert dump_state(load_state(text)) == text
+
+
+@settings(max_examples=100)
+@given(groups, configs, streams)
+def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, cfg, stream):
+    cfg = replace(cfg, max_phases=40)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.jsonl"
+        live = Curriculum.create(path, names, cfg)
+        for evidence in stream:
+            if live.ask() is None:
+                break
+            live.tell(stream.answer(live.state, evidence))
+        live.close()
+        again = replay(path)
+    assert dump_state(again.state) == dump_state(live.state)
+    assert dumps([encode(e) for e in again.entries]) == dumps(
+        [encode(e) for e in live.entries]
+    )
+
+
+@settings(max_examples=300)
+@given(
+    groups,
+    configs,
+    st.lists(
+        st.builds(
+            Evidence,
+            **{
+                name: st.floats() | st.none()
+                for name in (
+                    "length",
+                    "tracking_error",
+                    "checkpoint_error",
+                    "checkpoint_return",
+                    "reference_error",
+                    "reference_return",
+                )
+            },
+            env_steps=st.integers(0, 10**12),
+        ),
+        max_size=30,
+    ),
+)
+def test_no_evidence_however_strange_breaks_a_step(names, cfg, stream):
+    state = start(names, cfg)
+    for evidence in stream:
+        if state.proposal is None:
+            break
+        state, decision = step(state, evidence, cfg)
+        assert 0.0 <= decision.verdict.score <= 1.0
+        assert load_state(dump_state(state)) == state

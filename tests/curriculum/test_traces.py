@@ -1,0 +1,215 @@
+"""The algorithm, told by worked examples. Read from the top.
+
+Every line of a trace is one phase: its kind, the frontier and level on trial, what
+the phase shows (P passes both gates, F fails), and what is decided. `check` runs the
+curriculum and compares each line with it.
+"""
+
+import pytest
+from evidence import FALLS, GOOD
+
+from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method
+
+EVIDENCE = {"P": GOOD, "F": FALLS}
+
+
+def check(groups: str, trace: str, cfg: CurriculumCfg | None = None) -> Curriculum:
+    curriculum = Curriculum(groups.split(), cfg)
+    for line in trace.strip().splitlines():
+        kind, name, level, shows, action, *events = line.split("#")[0].split()
+        proposal = curriculum.ask()
+        assert proposal is not None, f"ended before: {line}"
+        on_trial = (proposal.kind, proposal.frontier or "-", proposal.candidate)
+        assert on_trial == (kind, name, pytest.approx(float(level))), line
+        decision = curriculum.tell(EVIDENCE[shows])
+        assert decision.action == action, line
+        happened = [f"{event.kind}:{event.frontier}" for event in decision.events]
+        assert happened == events, line
+    return curriculum
+
+
+def test_pass_chain_to_the_limit():
+    """Nothing ever fails: the level grows by half, and by 0.05 at least."""
+    curriculum = check(
+        "mass",
+        """
+        baseline  -     0         F  hold                    # not walking yet
+        baseline  -     0         P  commit   unlock:mass    # first checkpoint
+        coarse    mass  0.05      P  commit                  # 0    + 0.05
+        coarse    mass  0.10      P  commit                  # 0.05 + 0.05
+        coarse    mass  0.15      P  commit                  # 0.10 * 1.5
+        coarse    mass  0.225     P  commit
+        coarse    mass  0.3375    P  commit
+        coarse    mass  0.50625   P  commit
+        coarse    mass  0.759375  P  commit
+        coarse    mass  1         P  commit   complete:mass  # at most the limit
+        """,
+    )
+    assert curriculum.ask() is None
+    assert curriculum.state.ended == "no frontier is left to try"
+    assert curriculum.state.mastered == {"mass": 1.0}
+
+
+def test_fail_then_recovery_then_commit_then_retry():
+    """A failure is approached again from closer in, and then tried itself."""
+    curriculum = check(
+        "mass com",
+        """
+        baseline  -     0      P  commit    unlock:mass
+        coarse    mass  0.05   F  rollback  unlock:com   # bracket 0..0.05
+        coarse    com   0.05   P  commit                 # never the one that failed
+        recovery  mass  0.02   P  commit                 # 0 + 0.4 * 0.05; 0.05 waits
+        coarse    com   0.10   P  commit                 # 1st commit elsewhere
+        coarse    com   0.15   P  commit                 # 2nd
+        coarse    com   0.225  P  commit    reopen:mass  # 3rd: the policy has changed
+        retry     mass  0.05   P  commit                 # now it passes
+        coarse    com   0.3375 P  commit                 # least recently tried
+        coarse    mass  0.10   P  commit                 # reaching outward again
+        """,
+    )
+    mass, com = curriculum.state.frontiers
+    assert (mass.status, mass.mastered, mass.failed) == ("coarse", 0.10, None)
+    assert mass.reopenings == 1
+    assert com.mastered == 0.3375
+
+
+def test_fail_to_the_last_rung_then_boundary_then_reopened_by_commits_elsewhere():
+    """Three recovery proposals fail: a local boundary. It is not the last word."""
+    curriculum = check(
+        "mass com",
+        """
+        baseline  -     0       P  commit    unlock:mass
+        coarse    mass  0.1     P  commit    unlock:com
+        coarse    com   0.1     P  commit
+        coarse    mass  0.2     P  commit
+        coarse    com   0.2     P  commit
+        coarse    mass  0.3     F  rollback                 # 0.2..0.3,    rung 0
+        coarse    com   0.3     P  commit
+        recovery  mass  0.24    F  rollback                 # 0.2..0.24,   rung 1
+        coarse    com   0.4     P  commit
+        recovery  mass  0.216   F  rollback                 # 0.2..0.216,  rung 2
+        coarse    com   0.5     P  commit
+        recovery  mass  0.2064  F  rollback  boundary:mass  # 0.2..0.2064, rung 3
+        coarse    com   0.6     P  commit                   # 1st commit elsewhere
+        coarse    com   0.7     P  commit                   # 2nd
+        coarse    com   0.8     P  commit    reopen:mass    # 3rd
+        retry     mass  0.2064  P  commit                   # the boundary has moved
+        coarse    com   0.9     P  commit
+        coarse    mass  0.3064  P  commit                   # reaching outward again
+        """,
+        CurriculumCfg(grow=1.0, min_step=0.1),
+    )
+    mass = curriculum.state.frontiers[0]
+    assert (mass.status, mass.rung, mass.failed) == ("coarse", 0, None)
+
+
+def test_what_waits_is_due_at_once_where_no_other_group_is_open():
+    cfg = CurriculumCfg(max_rungs=1)
+    check(
+        "mass com",
+        """
+        baseline  -     0      P  commit    unlock:mass
+        coarse    mass  0.05   F  rollback  unlock:com
+        coarse    com   0.05   P  commit
+        recovery  mass  0.02   F  rollback  boundary:mass
+        coarse    com   0.10   P  commit                  # 1
+        coarse    com   0.15   P  commit                  # 2
+        coarse    com   0.225  P  commit    reopen:mass   # 3
+        retry     mass  0.02   F  rollback                # 0..0.02, rung 0 again
+        coarse    com   0.3375 P  commit
+        recovery  mass  0.008  P  commit                  # 0.02 waits again
+        coarse    com   0.50625  P  commit                # 1
+        coarse    com   0.759375 F  rollback              # failures do not count
+        recovery  com   0.6075   P  commit  reopen:mass   # none is open: due at once
+        """,
+        cfg,
+    )
+
+
+def test_run_of_one_group_retries_at_once_and_ends_after_five_reopenings():
+    curriculum = check(
+        "mass",
+        """
+        baseline  -     0        P  commit    unlock:mass
+        coarse    mass  0.05     F  rollback
+        recovery  mass  0.02     P  commit    reopen:mass
+        retry     mass  0.05     F  rollback                              # 1
+        recovery  mass  0.032    P  commit    reopen:mass
+        retry     mass  0.05     F  rollback                              # 2
+        recovery  mass  0.0392   P  commit    reopen:mass
+        retry     mass  0.05     F  rollback                              # 3
+        recovery  mass  0.04352  P  commit    boundary:mass reopen:mass   # narrow
+        retry     mass  0.05     F  rollback  boundary:mass reopen:mass   # 4
+        retry     mass  0.05     F  rollback  boundary:mass               # 5, the last
+        """,
+    )
+    assert curriculum.ask() is None
+    assert curriculum.state.mastered["mass"] == pytest.approx(0.04352)
+
+
+def test_joint_mode_advances_all_groups_as_one_frontier():
+    curriculum = check(
+        "mass com",
+        """
+        baseline  -      0     P  commit    unlock:joint
+        coarse    joint  0.05  P  commit
+        coarse    joint  0.10  F  rollback
+        recovery  joint  0.07  P  commit    reopen:joint
+        """,
+        apply_method("joint", CurriculumCfg()),
+    )
+    assert curriculum.state.mastered == pytest.approx({"mass": 0.07, "com": 0.07})
+    proposal = curriculum.ask()
+    assert proposal and proposal.levels == pytest.approx({"mass": 0.10, "com": 0.10})
+
+
+def test_without_rollback_a_failed_candidate_counts_as_mastered():
+    curriculum = check(
+        "mass",
+        """
+        baseline  -     0     P  commit  unlock:mass
+        coarse    mass  0.05  F  commit
+        coarse    mass  0.10  F  commit
+        """,
+        apply_method("no-rollback", CurriculumCfg()),
+    )
+    assert not curriculum.entries[-1].decision.verdict.passed
+    assert "rollback is off" in curriculum.entries[-1].decision.reason
+
+
+@pytest.mark.parametrize(
+    ("method", "levels"),
+    [("wide", [1, 1, 1]), ("base", [0, 0, 0]), ("linear", [0, 0.25, 0.5])],
+)
+def test_clock_sets_all_levels_whatever_the_evidence(method, levels):
+    cfg = apply_method(method, CurriculumCfg(max_phases=3), clock_phases=4)
+    curriculum = Curriculum(["mass", "com"], cfg)
+    seen = []
+    while proposal := curriculum.ask():
+        assert set(proposal.levels) == {"mass", "com"}
+        seen += set(proposal.levels.values())
+        assert curriculum.tell(FALLS).action == "commit"
+    assert seen == levels
+    assert curriculum.state.ended == "budget of 3 phases spent"
+
+
+def test_env_step_budget_ends_the_run_and_counts_rolled_back_phases():
+    curriculum = Curriculum(["mass"], CurriculumCfg(max_env_steps=2500))
+    for evidence in (GOOD, FALLS, FALLS):  # 1000 steps each.
+        curriculum.tell(evidence)
+    assert curriculum.ask() is None
+    assert curriculum.state.ended == "budget of 2500 env steps spent"
+
+
+def test_focused_mode_leaves_the_other_groups_at_their_mastered_level():
+    curriculum = check(
+        "mass com",
+        """
+        baseline  -     0     P  commit  unlock:mass
+        coarse    mass  0.05  P  commit  unlock:com
+        """,
+    )
+    proposal = curriculum.ask()
+    assert proposal is not None
+    assert proposal.levels == {"mass": 0.05, "com": 0.05}
+    assert proposal.mastered == {"mass": 0.05, "com": 0.0}
