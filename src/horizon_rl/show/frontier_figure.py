@@ -6,7 +6,7 @@ from pathlib import Path
 from horizon_rl.curriculum import Entry
 from horizon_rl.errors import InputError
 
-BAND = {"coarse": "#9ecae1", "recovery": "#fdd0a2", "retry": "#dadaeb"}
+BAND = {"coarse": "#9ecae1", "recovery": "#fdd0a2", "retry": "#bcbddc"}
 BAND["clock"] = BAND["coarse"]
 COMMIT, ROLLBACK, MASTERED = "#1a7f37", "#cf222e", "#08519c"
 FORMATS = (".png", ".svg", ".pdf")

@@ -1,0 +1,74 @@
+"""What the docs show is run: commands, code, links."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from horizon_rl.cli import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = (
+        line
+        for page in PAGES
+        for block in blocks(page, "sh")
+        for line in block.splitlines()
+    )
+    shown = (line.split("#")[0].strip() for line in lines)
+    return sorted({line for line in shown if line.startswith("horizon ")})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_in_the_docs_works(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    toml = next(b for b in blocks(ROOT / "docs/domains.md", "toml"))
+    (tmp_path / "mine.toml").write_text(toml)
+    args = shlex.split(command)[1:]
+    try:
+        assert main(args) == 0
+    except SystemExit as exit_:  # --help
+        assert exit_.code == 0
+    assert capsys.readouterr().out
+
+
+def test_training_loop_in_the_readme_runs_and_reaches_the_limits():
+    (code,) = blocks(ROOT / "README.md", "python")
+    phases, saved = [], []
+    same = {"error": 0.2, "return": 20.0}
+    world = {
+        "train_one_phase": lambda ranges: phases.append(ranges) or (0.95, 0.2),
+        "probe": lambda ranges: {
+            "checkpoint_error": same["error"],
+            "reference_error": same["error"],
+            "checkpoint_return": same["return"],
+            "reference_return": same["return"],
+        },
+        "save": lambda: saved.append(len(phases)),
+        "restore": lambda: pytest.fail("nothing failed"),
+    }
+    exec(code, world)
+    assert len(saved) == len(phases) == 17  # Phase 0, then 8 levels in two groups.
+    assert phases[-1]["com.offset"].high == 0.3
+
+
+def test_sampling_example_in_the_docs_runs():
+    (code,) = blocks(ROOT / "docs/domains.md", "python")
+    world: dict = {}
+    exec(code, world)
+    assert world["instances"]["com.offset"].shape == (1024, 3)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
