@@ -8,18 +8,20 @@ from typing import Annotated
 import tyro
 
 from horizon_rl import __version__
-from horizon_rl.cli import bench, domains, rehearse
+from horizon_rl.cli import bench, domains, rehearse, robots
 from horizon_rl.errors import InputError
 
 RUN = {
     bench.BenchCmd: bench.run,
     domains.DomainsCmd: domains.run,
     rehearse.RehearseCmd: rehearse.run,
+    robots.RobotsCmd: robots.run,
 }
 
 Command = (
     Annotated[rehearse.RehearseCmd, tyro.conf.subcommand("rehearse")]
     | Annotated[domains.DomainsCmd, tyro.conf.subcommand("domains")]
+    | Annotated[robots.RobotsCmd, tyro.conf.subcommand("robots")]
     | Annotated[bench.BenchCmd, tyro.conf.subcommand("bench")]
 )
 

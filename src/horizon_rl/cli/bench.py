@@ -1,124 +1,92 @@
 """`horizon bench`: what the parts cost on this machine."""
 
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
-from typing import Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 from rich.table import Table
 
-from horizon_rl.cli.common import print_json
-from horizon_rl.curriculum import (
-    Curriculum,
-    CurriculumCfg,
-    Evidence,
-    replay,
-    start,
-    step,
-)
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.bench.curriculum import measure_curriculum
+from horizon_rl.cli.common import needs_extra, print_json
 from horizon_rl.errors import InputError
-
-Part = Literal["curriculum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchCmd:
+class CurriculumBench:
     """Measure the curriculum core: decisions, journal, import."""
 
-    part: tyro.conf.Positional[Part]
-    """What to measure."""
     repeats: int = 7
     """Measurements to take the median of, after one to warm up."""
     json: bool = False
     """Print JSON instead of a table."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PhysicsBench:
+    """Measure the bare backend, beside a plain loop over the engine."""
+
+    envs: int = 256
+    """Worlds."""
+    threads: int = 0
+    """Threads of the engine; 0 is one per core."""
+    repeats: int = 7
+    """Measurements to take the median of, after one to warm up."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvBench(PhysicsBench):
+    """Measure env.step with random actions, beside the physics in it."""
+
+
+@dataclass(frozen=True)
+class BenchCmd:
+    """Measure what the parts cost on this machine."""
+
+    part: tyro.conf.OmitArgPrefixes[
+        Annotated[CurriculumBench, tyro.conf.subcommand("curriculum")]
+        | Annotated[PhysicsBench, tyro.conf.subcommand("physics")]
+        | Annotated[EnvBench, tyro.conf.subcommand("env")]
+    ]
+
+
 def run(cmd: BenchCmd) -> None:
-    if cmd.repeats < 1:
-        raise InputError(f"--repeats is {cmd.repeats}; at least 1 is needed")
-    figures = measure_curriculum(cmd.repeats)
-    if cmd.json:
+    part = cmd.part
+    if part.repeats < 1:
+        raise InputError(f"--repeats is {part.repeats}; at least 1 is needed")
+    if isinstance(part, CurriculumBench):
+        title, figures = "Curriculum core", measure_curriculum(part.repeats)
+    else:
+        title, figures = _measure_simulation(part)
+    if part.json:
         print_json(figures)
         return
-    table = Table(title="Curriculum core, medians", title_justify="left", box=None)
+    table = Table(title=f"{title}, medians", title_justify="left", box=None)
     table.add_column("what")
-    table.add_column("cost", justify="right")
+    table.add_column("figure", justify="right")
     for name, value in figures.items():
-        what, _, unit = name.rpartition("_")
-        table.add_row(what.replace("_", " "), f"{value:.3g} {unit}")
+        table.add_row(*_row(name, value))
     Console().print(table)
 
 
-def measure_curriculum(repeats: int) -> dict[str, float]:
-    """Time a run of all seven groups in which every third phase fails."""
-    groups, cfg = paper_catalogue().names, CurriculumCfg()
-    good = Evidence(
-        length=0.95,
-        tracking_error=0.2,
-        checkpoint_error=0.2,
-        checkpoint_return=20.0,
-        reference_error=0.2,
-        reference_return=20.0,
-    )
-    bad = Evidence(length=0.4, tracking_error=0.6)
-
-    def decide() -> int:
-        state = start(groups, cfg)
-        while state.proposal:
-            state, _ = step(state, bad if state.phase % 3 == 2 else good, cfg)
-        return state.phase
-
-    with tempfile.TemporaryDirectory() as folder:
-        paths = (Path(folder) / f"{i}.jsonl" for i in range(repeats + 1))
-
-        def record() -> int:
-            curriculum = Curriculum.create(next(paths), groups, cfg)
-            while proposal := curriculum.ask():
-                curriculum.tell(bad if proposal.phase % 3 == 2 else good)
-            curriculum.close()
-            return curriculum.state.phase
-
-        def read() -> int:
-            return len(replay(Path(folder) / "0.jsonl").entries)
-
-        return {
-            "decision_us": 1e6 * _median_cost(decide, repeats),
-            "decision_on_disk_us": 1e6 * _median_cost(record, repeats),
-            "replay_per_phase_us": 1e6 * _median_cost(read, repeats),
-            "import_s": _import_seconds(repeats),
-        }
+def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
+    with needs_extra("train"):
+        from horizon_rl.bench.simulation import measure_env, measure_physics
+    measure = measure_env if isinstance(part, EnvBench) else measure_physics
+    name = "Environment" if isinstance(part, EnvBench) else "Physics"
+    figures = measure(part.envs, part.threads, part.repeats)
+    return f"{name}, {part.envs} worlds", figures
 
 
-def _median_cost(work: Callable[[], int], repeats: int) -> float:
-    """Return the median over repeats of (seconds / units of work done)."""
-    work()
-    costs = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        units = work()
-        costs.append((time.perf_counter() - began) / units)
-    return median(costs)
-
-
-def _import_seconds(repeats: int) -> float:
-    """Return what `import horizon_rl.curriculum` adds to starting Python."""
-    code = (
-        "import time; t = time.perf_counter(); import horizon_rl.curriculum; "
-        "print(time.perf_counter() - t)"
-    )
-    command = [sys.executable, "-c", code]
-    runs = [
-        float(
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        )
-        for _ in range(repeats + 1)
-    ]
-    return median(runs[1:])
+def _row(name: str, value: float) -> tuple[str, str]:
+    """Turn `build_s` into "build" and "0.12 s"."""
+    if name.endswith("steps_per_s"):
+        return name.removesuffix("_per_s").replace("_", " "), f"{value:,.0f} /s"
+    for unit in ("us", "s"):
+        if name.endswith(f"_{unit}"):
+            return name.removesuffix(f"_{unit}").replace(
+                "_", " "
+            ), f"{value:.3g} {unit}"
+    return name.replace("_", " "), f"{value:.3g}"

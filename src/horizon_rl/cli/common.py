@@ -2,10 +2,13 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
+from horizon_rl.errors import InputError
 
 
 def read_catalogue(path: Path | None) -> Catalogue:
@@ -16,3 +19,16 @@ def read_catalogue(path: Path | None) -> Catalogue:
 def print_json(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Say which extra to install where an import inside fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("horizon_rl"):
+            raise
+        raise InputError(
+            f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
+        ) from error

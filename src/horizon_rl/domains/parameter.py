@@ -53,6 +53,10 @@ class Parameter:
     unit: str = ""
     draws: int = 1
     """Independent draws per instance: 3 for one per axis, 12 for one per joint."""
+    mass_power: float = 0.0
+    """How the quantity grows with a body's mass, the reference body's being 1 ..."""
+    length_power: float = 0.0
+    """... and with its leg length, so that a level means the same difficulty."""
     about: str = ""
     """One line for a reader: what the quantity is and where it acts."""
 
@@ -67,6 +71,10 @@ class Parameter:
 
     def range_at(self, level: float) -> Range:
         return self.baseline.toward(self.limit, level)
+
+    def scale_for(self, mass: float, length: float) -> float:
+        """Return the factor for a body of `mass` and `length` reference bodies."""
+        return mass**self.mass_power * length**self.length_power
 
     def coverage_at(self, level: float) -> float:
         """Width at `level` as a share of the limit's width."""

@@ -1,5 +1,6 @@
 """Read a catalogue from a TOML file, and say which line of a bad one is at fault."""
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -114,6 +115,8 @@ class _Reader:
                 changes[key] = self._range(value, at)
             elif key == "draws":
                 changes[key] = self._count(value, at)
+            elif key.endswith("_power"):
+                changes[key] = self._number(value, at)
             else:
                 changes[key] = self._string(value, at)
         if name in siblings:
@@ -130,6 +133,11 @@ class _Reader:
         if not _is_number(value) or not isinstance(value, int):
             self._fail(where, f"{value!r} is not a whole number")
         return value
+
+    def _number(self, value: Any, where: Where) -> float:
+        if not _is_number(value) or not math.isfinite(value):
+            self._fail(where, f"{value!r} is not a finite number")
+        return float(value)
 
     def _string(self, value: Any, where: Where) -> str:
         if not isinstance(value, str):

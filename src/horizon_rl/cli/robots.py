@@ -1,0 +1,192 @@
+"""`horizon robots`: the bodies at hand, their numbers and their looks."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from horizon_rl import robots
+from horizon_rl.cli.common import print_json
+from horizon_rl.errors import InputError
+from horizon_rl.robots import Leg, Morphology, Robot
+from horizon_rl.show import save_robots
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotsCmd:
+    """List robots: mass, link lengths, standing height, motors; draw them."""
+
+    name: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Robots to show, all without it; `go2+stilts` is one after an intervention."""
+    mjcf: Annotated[tuple[Path, ...], tyro.conf.UseAppendAction] = ()
+    """MJCF file of a quadruped to import and show; repeat it for several."""
+    joints: Path | None = None
+    """JSON file that maps FL_hip .. RR_calf to the MJCF file's joint names."""
+    picture: Path | None = None
+    """PNG file to draw the robots into, standing side by side."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+
+def run(cmd: RobotsCmd) -> None:
+    if cmd.picture:
+        _check_picture(cmd.picture)
+    bodies = [robots.load_body(name) for name in cmd.name]
+    if not bodies and not cmd.mjcf:
+        bodies = [robots.load_preset(name) for name in robots.preset_names()]
+    if cmd.joints and not cmd.mjcf:
+        raise InputError("--joints needs --mjcf, the file whose joints it maps")
+    joints = _read_joints(cmd.joints)
+    imported = {path: robots.load_mjcf(path, joints=joints) for path in cmd.mjcf}
+    rows = [describe(body) for body in bodies]
+    rows += [describe_import(robot, path) for path, robot in imported.items()]
+    if cmd.picture:
+        standing = [robots.build_robot(body) for body in bodies] + [*imported.values()]
+        save_robots(cmd.picture, standing)
+    if cmd.json:
+        print_json({"robots": rows})
+        return
+    console = Console()
+    console.print(_numbers(rows))
+    console.print(_sources(rows))
+    if cmd.picture:
+        print(f"drawn in {cmd.picture}")
+
+
+def describe(body: Morphology) -> dict[str, Any]:
+    """Return a body as plain data: the `--json` interface."""
+    pair = (body.front, body.rear)
+    thigh = sum(leg.thigh_length_m for leg in pair) / 2.0
+    calf = sum(leg.shank_length_m for leg in pair) / 2.0
+    front_height, rear_height = map(_level_height_m, pair)
+    return {
+        "name": body.name,
+        "title": body.title,
+        "mass_kg": body.total_mass_kg,
+        "thigh_length_m": thigh,
+        "calf_length_m": calf,
+        "leg_length_m": thigh + calf,
+        "standing_height_m": body.standing_height_m,
+        "standing_pitch_rad": body.stance.pitch_rad,
+        "front_height_m": front_height,
+        "rear_height_m": rear_height,
+        "default_pose_rad": body.default_pose_rad.tolist(),
+        "torque_limit_nm": _plain(body.torque_limit_nm),
+        "velocity_limit_rad_s": _plain(body.velocity_limit_rad_s),
+        "stiffness_nm_rad": _plain(body.stiffness_nm_rad),
+        "damping_nm_s_rad": _plain(body.damping_nm_s_rad),
+        "sources": list(body.sources),
+        "licence": body.licence,
+        "estimated": list(body.estimated),
+    }
+
+
+def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
+    """Return an imported robot as plain data, motors as of its front left leg."""
+    return {
+        "name": robot.name,
+        "title": robot.name,
+        "mass_kg": robot.total_mass_kg,
+        "thigh_length_m": robot.thigh_length_m,
+        "calf_length_m": robot.calf_length_m,
+        "leg_length_m": robot.leg_length_m,
+        "standing_height_m": robot.standing_height_m,
+        "default_pose_rad": robot.default_pose_rad.tolist(),
+        "torque_limit_nm": _plain(robot.torque_limit_nm[:3]),
+        "velocity_limit_rad_s": _plain(robot.velocity_limit_rad_s[:3]),
+        "stiffness_nm_rad": _plain(robot.stiffness_nm_rad[:3]),
+        "damping_nm_s_rad": _plain(robot.damping_nm_s_rad[:3]),
+        "sources": [str(path)],
+        "estimated": [],
+    }
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() != ".png":
+        raise InputError(f"--picture {path}: the name must end in .png")
+    if not path.parent.is_dir():
+        raise InputError(f"--picture {path}: no folder {path.parent}")
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("robot", title="Robots", title_justify="left")
+    for heading in ("mass\nkg", "thigh\nm", "calf\nm", "leg\nm", "height\nm"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("torque N m\nhip thigh calf", justify="right", no_wrap=True)
+    table.add_column("velocity rad/s\nhip thigh calf", justify="right", no_wrap=True)
+    lengths = ("thigh_length_m", "calf_length_m", "leg_length_m", "standing_height_m")
+    for row in rows:
+        guessed = "velocity limit" in row["estimated"]
+        table.add_row(
+            row["name"],
+            f"{row['mass_kg']:.1f}",
+            *(f"{row[key]:.3f}" for key in lengths),
+            _triple(row["torque_limit_nm"]),
+            ("~" if guessed else "") + _triple(row["velocity_limit_rad_s"]),
+        )
+    return table
+
+
+def _sources(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("robot")
+    table.add_column("source (--json has the paths)")
+    table.add_column("estimated")
+    for row in rows:
+        repositories = dict.fromkeys(map(_repository, row["sources"]))
+        table.add_row(row["name"], ", ".join(repositories), ", ".join(row["estimated"]))
+    return table
+
+
+def _table(first: str, **look: Any) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, **look)
+    table.add_column(first, overflow="fold", min_width=9)
+    return table
+
+
+def _triple(values: Sequence[float] | None) -> str:
+    if values is None:
+        return "unknown"
+    return " ".join(f"{value:.3g}" for value in values)
+
+
+def _repository(source: str) -> str:
+    """Shorten owner/name@commit:path (what) to name."""
+    found = re.match(r"[^/]+/([^@:]+)[@:]", source)
+    return found[1] if found else source
+
+
+def _level_height_m(leg: Leg) -> float:
+    """Return how high a level trunk's origin stands over this leg's foot."""
+    return leg.foot_radius_m - float(leg.frames(leg.default_pose_rad)[3][0][2])
+
+
+def _plain(values: Sequence[float] | np.ndarray | None) -> list[float] | None:
+    """Make numbers fit for JSON; not known (None, NaN) is null."""
+    if values is None or any(map(math.isnan, values)):
+        return None
+    return [float(value) for value in values]
+
+
+def _read_joints(path: Path | None) -> dict[str, str] | None:
+    if path is None:
+        return None
+    try:
+        joints = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--joints {path}: not a readable JSON file: {error}"
+        ) from error
+    if not isinstance(joints, dict):
+        raise InputError(
+            f'--joints {path}: needs an object such as {{"FL_hip": "..."}}'
+        )
+    return joints

@@ -1,0 +1,267 @@
+"""Morphology -> MuJoCo model, by `MjSpec`, without meshes.
+
+Bodies that differ only in numbers compile to models of one structure: same counts,
+names and order. A batch then holds a thousand bodies in one template whose fields it
+overwrites per world. A payload adds joints, so such a robot is a batch of its own.
+"""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import math
+
+import mujoco
+import numpy as np
+
+from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Vec3
+from horizon_rl.robots.morphology import (
+    JOINT_NAMES,
+    LEG_NAMES,
+    Box,
+    Morphology,
+    Payload,
+)
+from horizon_rl.robots.robot import Robot
+from horizon_rl.robots.scene import (
+    FOOT_SENSORS,
+    TRUNK_SENSOR,
+    add_floor,
+    add_motor,
+    add_touch_sensor,
+    set_options,
+)
+
+AXES = {"hip": (1.0, 0.0, 0.0), "thigh": (0.0, 1.0, 0.0), "calf": (0.0, 1.0, 0.0)}
+ALONG_Y = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
+
+LOCK_HALF_WIDTH_RAD = 5e-4
+LIMIT_MARGIN_RAD = 2e-3
+
+# Robot geoms meet the floor (contype 1) and never one another: a policy gains little
+# from touching itself, and every pair would cost time in every world. All that can
+# touch the ground has priority 1, so that the robot's friction, not the larger of the
+# two, decides.
+TOUCHES_GROUND = {"contype": 0, "conaffinity": 1, "priority": 1, "group": 1}
+SEEN_ONLY = {"contype": 0, "conaffinity": 0, "group": 2}
+
+DARK = (0.22, 0.24, 0.27, 1.0)
+LIGHT = (0.82, 0.84, 0.86, 1.0)
+RUBBER = (0.08, 0.08, 0.09, 1.0)
+ACCENT = (0.13, 0.43, 0.70, 1.0)
+IRON = (0.45, 0.36, 0.32, 1.0)
+
+
+def build_robot(morphology: Morphology) -> Robot:
+    """Compile a body and say where its joints are."""
+    model = build_spec(morphology).compile()
+    # Where two frames coincide MuJoCo skips their transform, by flags set at compile
+    # time. In a batch one body's flags would speak for all: they go, at no cost that
+    # could be measured.
+    never = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+    model.body_sameframe[1:] = never
+    model.geom_sameframe[1:] = never
+    joints = [model.joint(name) for name in JOINT_NAMES]
+    front, rear = morphology.front, morphology.rear
+    unknown = (math.nan, math.nan, math.nan)
+    return Robot(
+        name=morphology.name,
+        model=model,
+        qpos_adr=np.array([joint.qposadr[0] for joint in joints]),
+        dof_adr=np.array([joint.dofadr[0] for joint in joints]),
+        joint_sign=np.ones(12),
+        joint_offset_rad=np.zeros(12),
+        trunk_body_id=model.body("trunk").id,
+        foot_geom_ids=np.array([model.geom(f"{leg}_foot").id for leg in LEG_NAMES]),
+        foot_sensor_adr=np.array([model.sensor(name).adr[0] for name in FOOT_SENSORS]),
+        trunk_sensor_adr=int(model.sensor(TRUNK_SENSOR).adr[0]),
+        default_pose_rad=morphology.default_pose_rad,
+        torque_limit_nm=_per_joint(morphology.torque_limit_nm),
+        velocity_limit_rad_s=_per_joint(morphology.velocity_limit_rad_s),
+        stiffness_nm_rad=_per_joint(morphology.stiffness_nm_rad or unknown),
+        damping_nm_s_rad=_per_joint(morphology.damping_nm_s_rad or unknown),
+        body_mass_kg=morphology.body_mass_kg,
+        total_mass_kg=morphology.total_mass_kg,
+        thigh_length_m=(front.thigh_length_m + rear.thigh_length_m) / 2.0,
+        calf_length_m=(front.calf_length_m + rear.calf_length_m) / 2.0,
+        standing_height_m=morphology.standing_height_m,
+    )
+
+
+def build_spec(morphology: Morphology) -> mujoco.MjSpec:
+    """Describe a body on flat ground, standing in keyframe 'stand'."""
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    set_options(spec)
+    add_floor(spec)
+    trunk = spec.worldbody.add_body(name="trunk")
+    trunk.add_freejoint(name="root")
+    _set_inertial(trunk, morphology.trunk)
+    trunk.add_geom(
+        name="trunk",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=morphology.trunk_box.half_extents_m,
+        pos=morphology.trunk_box.center_m,
+        rgba=LIGHT,
+        **TOUCHES_GROUND,
+    )
+    _add_visor(trunk, morphology.trunk_box)
+    trunk.add_site(name="imu", group=5)
+    for name, leg in zip(LEG_NAMES, morphology.legs, strict=True):
+        _add_leg(spec, trunk, name, leg, morphology)
+    add_touch_sensor(spec, trunk, TRUNK_SENSOR)
+    # Last, so that the legs' joints lie where they lie without payload.
+    for number, payload in enumerate(morphology.payloads):
+        _add_payload(trunk, f"payload{number}", payload)
+    stance = morphology.stance
+    hanging = (0.0, -stance.pitch_rad) * len(morphology.payloads)
+    root = (0.0, 0.0, stance.height_m, *stance.quat)
+    spec.add_key(name="stand", qpos=[*root, *morphology.stand_pose_rad, *hanging])
+    return spec
+
+
+def _add_visor(trunk: mujoco.MjsBody, box: Box) -> None:
+    """Mark the trunk's front face, so that one sees where the robot looks."""
+    length, width, height = box.half_extents_m
+    x, y, z = box.center_m
+    trunk.add_geom(
+        name="visor",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=(0.002, 0.8 * width, 0.35 * height),
+        pos=(x + length, y, z + 0.3 * height),
+        rgba=ACCENT,
+        **SEEN_ONLY,
+    )
+
+
+def _add_leg(
+    spec: mujoco.MjSpec,
+    trunk: mujoco.MjsBody,
+    name: str,
+    leg: Leg,
+    morphology: Morphology,
+) -> None:
+    hip = trunk.add_body(name=f"{name}_hip", pos=leg.hip_pos_m)
+    thigh = hip.add_body(name=f"{name}_thigh", pos=leg.thigh_offset_m)
+    calf = thigh.add_body(name=f"{name}_calf", pos=(0.0, 0.0, -leg.thigh_length_m))
+    locked = dict(morphology.locked)
+    for index, (body, kind) in enumerate(
+        zip((hip, thigh, calf), JOINT_KINDS, strict=True)
+    ):
+        joint = f"{name}_{kind}"
+        limits = leg.joint_range_rad[index]
+        if joint in locked:
+            limits = _closed_range(locked[joint])
+        _set_inertial(body, leg.links[index])
+        body.add_joint(
+            name=joint,
+            axis=AXES[kind],
+            range=limits,
+            armature=morphology.armature_kg_m2[index],
+            # Hard stops. With the margin wider than a locked joint's play both its
+            # limits act at all times: it holds to 0.5 mrad under 45 N m and in a fall
+            # from 0.6 m, where a limit met only on crossing gives way by 50 mrad.
+            solref_limit=(2.0 * spec.option.timestep, 1.0),
+            solimp_limit=(0.99, 0.999, 0.001, 0.5, 2.0),
+            margin=LIMIT_MARGIN_RAD,
+        )
+        add_motor(spec, joint, joint)
+    _add_leg_geoms(hip, thigh, calf, name, leg)
+    # One radius for all bodies, wider than any foot: the calf has no other geom that
+    # touches the ground.
+    foot = (0.0, 0.0, -leg.shank_length_m)
+    add_touch_sensor(spec, calf, f"{name}_foot_touch", foot, radius_m=0.1)
+
+
+def _add_leg_geoms(
+    hip: mujoco.MjsBody,
+    thigh: mujoco.MjsBody,
+    calf: mujoco.MjsBody,
+    name: str,
+    leg: Leg,
+) -> None:
+    """Dress a leg: foot and thigh touch the ground, hip and shank are only seen.
+
+    On flat ground that is the whole leg: a straight shank cannot sink in while the
+    knee, where the thigh's capsule ends, and the foot do not.
+    """
+    foot_radius, leg_length = leg.foot_radius_m, leg.length_m
+    capsule = mujoco.mjtGeom.mjGEOM_CAPSULE
+    calf.add_geom(
+        name=f"{name}_foot",
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=(foot_radius, 0.0, 0.0),
+        pos=(0.0, 0.0, -leg.shank_length_m),
+        rgba=RUBBER,
+        **TOUCHES_GROUND,
+    )
+    thigh.add_geom(
+        name=f"{name}_thigh",
+        type=capsule,
+        size=(0.05 * leg_length, leg.thigh_length_m / 2.0, 0.0),
+        pos=(0.0, 0.0, -leg.thigh_length_m / 2.0),
+        rgba=LIGHT,
+        **TOUCHES_GROUND,
+    )
+    calf.add_geom(
+        name=f"{name}_shank",
+        type=capsule,
+        size=(0.7 * foot_radius, leg.shank_length_m / 2.0, 0.0),
+        pos=(0.0, 0.0, -leg.shank_length_m / 2.0),
+        rgba=DARK,
+        **SEEN_ONLY,
+    )
+    hip.add_geom(
+        name=f"{name}_hip",
+        type=capsule,
+        size=(0.08 * leg_length, max(abs(leg.thigh_offset_m[1]) / 2.0, 1e-3), 0.0),
+        pos=np.divide(leg.thigh_offset_m, 2.0),
+        quat=ALONG_Y,
+        rgba=DARK,
+        **SEEN_ONLY,
+    )
+
+
+def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:
+    """Hang a ball on a universal joint: it swings fore, aft and sideways, no spin."""
+    length, radius = payload.link_length_m, payload.radius_m
+    center = (0.0, 0.0, -length)
+    body = trunk.add_body(name=name, pos=payload.attach_m)
+    moment = 0.4 * payload.mass_kg * radius**2
+    inertia = (moment, moment, moment, 0.0, 0.0, 0.0)
+    ball = Link(mass_kg=payload.mass_kg, com_m=center, inertia_kg_m2=inertia)
+    _set_inertial(body, ball)
+    reach = math.acos(radius / length)  # There the ball meets the belly.
+    for axis, direction in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0))):
+        body.add_joint(name=f"{name}_{axis}", axis=direction, range=(-reach, reach))
+    body.add_geom(
+        name=name,
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=(radius, 0.0, 0.0),
+        pos=center,
+        rgba=IRON,
+        **TOUCHES_GROUND,
+    )
+    body.add_geom(
+        name=f"{name}_link",
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+        size=(0.004, length / 2.0, 0.0),
+        pos=(0.0, 0.0, -length / 2.0),
+        rgba=DARK,
+        **SEEN_ONLY,
+    )
+
+
+def _per_joint(triple: Vec3) -> np.ndarray:
+    """Repeat hip, thigh, calf for each of the four legs."""
+    return np.tile(triple, 4)
+
+
+def _closed_range(angle_rad: float) -> tuple[float, float]:
+    """Leave a locked joint next to no room: it stays a joint, with its motor."""
+    return angle_rad - LOCK_HALF_WIDTH_RAD, angle_rad + LOCK_HALF_WIDTH_RAD
+
+
+def _set_inertial(body: mujoco.MjsBody, link: Link) -> None:
+    body.explicitinertial = True
+    body.mass = link.mass_kg
+    body.ipos = link.com_m
+    body.fullinertia = link.inertia_kg_m2

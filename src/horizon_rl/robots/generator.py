@@ -1,0 +1,254 @@
+"""Random bodies around and between the presets.
+
+Two presets, brought to one metre of leg and one kilogram, are blended; the blend is
+given a size of its own and its parts are stretched and weighed one by one. Blending
+and stretching act on second moments of mass, which stay positive under both, so every
+inertia is one that a rigid body can have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.errors import InputError
+from horizon_rl.robots.leg import Leg, Link, Range, Vec3
+from horizon_rl.robots.morphology import Box, Morphology
+from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
+
+MAX_TRIES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorCfg:
+    """How far generated bodies stray from what lies between two presets."""
+
+    size: Range = (0.85, 1.15)
+    """Factor on leg length; mass follows by its power 2.5, as among the presets."""
+    density: Range = (0.85, 1.2)
+    """Factor on the mass of a robot of that size."""
+    proportion: Range = (0.85, 1.15)
+    """Factors on trunk length, width, height, hip spread, thigh, calf, thickness."""
+    mass_share: Range = (0.8, 1.25)
+    """Factors on the masses of trunk, hips, thighs and calves."""
+    com_shift: Range = (-0.05, 0.05)
+    """Shift of the trunk's centre of mass, in leg lengths, fore-aft and up."""
+    pose_shift_rad: Range = (-0.1, 0.1)
+    """Shift of each default angle, within its range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Factors:
+    trunk: Vec3
+    spread: float
+    thigh: float
+    calf: float
+    thickness: float
+    masses: tuple[float, float, float, float]
+
+
+def generate(
+    rng: np.random.Generator, n: int, cfg: GeneratorCfg | None = None
+) -> list[Morphology]:
+    """Draw n bodies that stand. The first k of n are those that a draw of k gives."""
+    if n < 0:
+        raise InputError(f"the number of bodies must not be below 0, got {n}")
+    cfg = cfg or GeneratorCfg()
+    return [_draw_standing(rng, f"generated-{number}", cfg) for number in range(n)]
+
+
+def can_stand(morphology: Morphology) -> bool:
+    """Tell whether the default pose is a stance: level, off the ground and stable."""
+    leg_length, height = morphology.leg_length_m, morphology.standing_height_m
+    box = morphology.trunk_box
+    belly = height + box.center_m[2] - box.half_extents_m[2]
+    knee = height + min(
+        leg.frames(leg.default_pose_rad)[2][0][2]
+        for leg in (morphology.front, morphology.rear)
+    )
+    return (
+        abs(morphology.stance.pitch_rad) < 0.15
+        and min(belly, knee) > 0.2 * leg_length
+        and morphology.support_margin_m > 0.1 * leg_length
+    )
+
+
+def _draw_standing(
+    rng: np.random.Generator, name: str, cfg: GeneratorCfg
+) -> Morphology:
+    for _ in range(MAX_TRIES):
+        morphology = _draw(rng, name, cfg)
+        if can_stand(morphology):
+            return morphology
+    raise InputError(f"none of {MAX_TRIES} bodies could stand; try a narrower {cfg}")
+
+
+def _draw(rng: np.random.Generator, name: str, cfg: GeneratorCfg) -> Morphology:
+    names = preset_names()
+    first, second = (names[i] for i in rng.integers(len(names), size=2))
+    one, other, weight = load_preset(first), load_preset(second), rng.uniform()
+    size = rng.uniform(*cfg.size)
+    length_m = size * _log_blend(one.leg_length_m, other.leg_length_m, weight)
+    density = rng.uniform(*cfg.density) * size**2.5
+    mass_kg = density * _log_blend(one.body_mass_kg, other.body_mass_kg, weight)
+
+    body = _blend(_unit(first), _unit(second), weight)
+    trunk_x, trunk_y, trunk_z, *rest = length_m * rng.uniform(*cfg.proportion, size=7)
+    spread, thigh, calf, thickness = rest
+    masses = mass_kg * rng.uniform(*cfg.mass_share, size=4)
+    body = _reshaped(
+        body,
+        _Factors(
+            trunk=(trunk_x, trunk_y, trunk_z),
+            spread=spread,
+            thigh=thigh,
+            calf=calf,
+            thickness=thickness,
+            masses=tuple(masses),
+        ),
+    )
+    shift_x, shift_z = length_m * rng.uniform(*cfg.com_shift, size=2)
+    com_x, com_y, com_z = body.trunk.com_m
+    com = (com_x + shift_x, com_y, com_z + shift_z)
+    rear = _reposed(body.rear, rng.uniform(*cfg.pose_shift_rad, size=3))
+    body = replace(
+        body,
+        name=name,
+        title=f"between {one.title} and {other.title}",
+        trunk=replace(body.trunk, com_m=com),
+        front=_reposed(body.front, rng.uniform(*cfg.pose_shift_rad, size=3)),
+        rear=rear.reversed() if _knee_points_forward(one.rear) else rear,
+    )
+    return _with_scaled_motors(body)
+
+
+@cache
+def _unit(name: str) -> Morphology:
+    """Return a preset with 1 m of leg, 1 kg of mass and all knees pointing back."""
+    preset = load_preset(name)
+    rear = preset.rear
+    scale, mass = 1.0 / preset.leg_length_m, 1.0 / preset.body_mass_kg
+    bare = replace(
+        preset,
+        front=_turn_limited(preset.front),
+        rear=_turn_limited(rear.reversed() if _knee_points_forward(rear) else rear),
+        stiffness_nm_rad=None,
+        damping_nm_s_rad=None,
+        sources=(),
+        licence="",
+        estimated=(),
+    )
+    return _reshaped(
+        bare,
+        _Factors(
+            trunk=(scale, scale, scale),
+            spread=scale,
+            thigh=scale,
+            calf=scale,
+            thickness=scale,
+            masses=(mass, mass, mass, mass),
+        ),
+    )
+
+
+def _reshaped(body: Morphology, factors: _Factors) -> Morphology:
+    """Stretch and weigh each part of a body."""
+    trunk, spread, thick = factors.trunk, factors.spread, factors.thickness
+    trunk_mass, hip_mass, thigh_mass, calf_mass = factors.masses
+
+    def leg(old: Leg) -> Leg:
+        return replace(
+            old,
+            hip_pos_m=_times(old.hip_pos_m, trunk),
+            thigh_offset_m=_times(old.thigh_offset_m, (spread, spread, spread)),
+            thigh_length_m=old.thigh_length_m * factors.thigh,
+            calf_length_m=old.calf_length_m * factors.calf,
+            foot_radius_m=old.foot_radius_m * thick,
+            hip=_stretched(old.hip, hip_mass, (thick, spread, thick)),
+            thigh=_stretched(old.thigh, thigh_mass, (thick, thick, factors.thigh)),
+            calf=_stretched(old.calf, calf_mass, (thick, thick, factors.calf)),
+        )
+
+    return replace(
+        body,
+        trunk=_stretched(body.trunk, trunk_mass, trunk),
+        trunk_box=Box(
+            half_extents_m=_times(body.trunk_box.half_extents_m, trunk),
+            center_m=_times(body.trunk_box.center_m, trunk),
+        ),
+        front=leg(body.front),
+        rear=leg(body.rear),
+    )
+
+
+def _with_scaled_motors(body: Morphology) -> Morphology:
+    """Give a body the reference's motors, scaled so that they feel as strong.
+
+    Torques go with m L, rates with L^-0.5, hence damping with m L^1.5 and rotor inertia
+    with m L^2.
+    """
+    reference = load_preset(REFERENCE)
+    mass = body.body_mass_kg / reference.body_mass_kg
+    length = body.leg_length_m / reference.leg_length_m
+
+    torque, rate = mass * length, length**-0.5
+    factors = {
+        "torque_limit_nm": torque,
+        "velocity_limit_rad_s": rate,
+        "stiffness_nm_rad": torque,
+        "damping_nm_s_rad": torque / rate,
+        "armature_kg_m2": torque / rate**2,
+    }
+    motors: dict[str, Any] = {
+        field: tuple(factor * value for value in getattr(reference, field))
+        for field, factor in factors.items()
+    }
+    return replace(body, **motors)
+
+
+def _blend(one: Any, other: Any, weight: float) -> Any:
+    """Interpolate all numbers of two values of one structure."""
+    if is_dataclass(one) and not isinstance(one, type):
+        names = [field.name for field in fields(one)]
+        pairs = {n: (getattr(one, n), getattr(other, n)) for n in names}
+        return replace(one, **{n: _blend(*p, weight) for n, p in pairs.items()})
+    if isinstance(one, tuple):
+        return tuple(_blend(a, b, weight) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float):
+        return (1.0 - weight) * one + weight * other
+    return one
+
+
+def _log_blend(one: float, other: float, weight: float) -> float:
+    return one ** (1.0 - weight) * other**weight
+
+
+def _stretched(link: Link, mass: float, stretch: Vec3) -> Link:
+    moment = mass * link.second_moment_kg_m2 * np.outer(stretch, stretch)
+    com = _times(link.com_m, stretch)
+    return Link.from_second_moment(mass * link.mass_kg, com, moment)
+
+
+def _reposed(leg: Leg, shift_rad: np.ndarray) -> Leg:
+    shifted = np.add(leg.default_pose_rad, shift_rad)
+    hip, thigh, calf = np.clip(shifted, *np.transpose(leg.joint_range_rad)).tolist()
+    return replace(leg, default_pose_rad=(hip, thigh, calf))
+
+
+def _turn_limited(leg: Leg) -> Leg:
+    """Cut ranges of several turns, as ANYmal's, to half a turn each way."""
+    low, high = np.clip(leg.joint_range_rad, -math.pi, math.pi).T.tolist()
+    return replace(leg, joint_range_rad=tuple(zip(low, high, strict=True)))
+
+
+def _knee_points_forward(leg: Leg) -> bool:
+    return leg.default_pose_rad[2] > 0.0
+
+
+def _times(vector: Vec3, factors: Vec3) -> Vec3:
+    (x, y, z), (by_x, by_y, by_z) = vector, factors
+    return x * by_x, y * by_y, z * by_z

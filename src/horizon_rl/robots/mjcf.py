@@ -1,0 +1,245 @@
+"""Import of a quadruped from someone else's MJCF file.
+
+The robot keeps its geometry, inertia, rotor inertia and dry friction. What changes:
+its actuators become torque motors in canonical order and direction; its joint damping
+goes with them, since the controller supplies it; its keyframes and sensors make way for
+ours; solver, time step and contact rules are those of robots built here; and a floor
+is laid where there is none.
+"""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from horizon_rl.errors import InputError
+from horizon_rl.robots.joint_map import (
+    JointMap,
+    find_feet,
+    find_joints,
+    find_root,
+    measure,
+)
+from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
+from horizon_rl.robots.robot import Robot
+from horizon_rl.robots.scene import (
+    FOOT_SENSORS,
+    TRUNK_SENSOR,
+    add_floor,
+    add_motor,
+    add_touch_sensor,
+    set_options,
+)
+from horizon_rl.robots.stance import Stance, rest_on_feet
+
+UNNAMED = ("", "MuJoCo Model")
+GUESSED_POSE_RAD = (0.0, 0.8, -1.5)
+
+
+def load_mjcf(
+    path: Path | str,
+    *,
+    joints: Mapping[str, str] | None = None,
+    feet: Mapping[str, str] | None = None,
+    default_pose_rad: Sequence[float] | np.ndarray | None = None,
+) -> Robot:
+    """Import a quadruped with twelve hinge joints on a floating base.
+
+    Args:
+        path: the MJCF file.
+        joints: the file's joint for each canonical name; by name rules if not given.
+        feet: the file's foot geom for each of FL FR RL RR; searched if not given.
+        default_pose_rad: twelve canonical angles; if not given, those of the keyframe
+            'stand', 'home' or the first; if there is none, knees half bent.
+    """
+    try:
+        return _import(Path(path), joints, feet, default_pose_rad)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _import(
+    path: Path,
+    joints: Mapping[str, str] | None,
+    feet: Mapping[str, str] | None,
+    default_pose_rad: Sequence[float] | np.ndarray | None,
+) -> Robot:
+    spec = _read(path)
+    source = _compile(spec)
+    root = find_root(source)
+    joint_ids = find_joints(source, joints)
+    foot_ids = find_feet(source, joint_ids, feet)
+    joint_map = measure(source, root, joint_ids, foot_ids)
+    pose = _default_pose(source, joint_map, default_pose_rad)
+    joint_names = [source.joint(i).name for i in joint_ids]
+    torque, stiffness, damping = _motor_facts(source, joint_ids)
+
+    foot_names = _adapt(spec, source, root, foot_ids)
+    for name, joint, sign in zip(JOINT_NAMES, joint_names, joint_map.sign, strict=True):
+        add_motor(spec, name, joint, sign)
+    model = _compile(spec)
+    qpos_adr = np.array([model.joint(name).qposadr[0] for name in joint_names])
+    qpos = np.zeros(model.nq)
+    qpos[qpos_adr] = joint_map.sign * (pose - joint_map.offset_rad)
+    stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
+    qpos[:7] = (0.0, 0.0, stance.height_m, *stance.quat)
+    spec.add_key(name="stand", qpos=qpos)
+    model = _compile(spec)
+
+    mass = float(source.body_subtreemass[root])
+    return Robot(
+        name=path.stem if spec.modelname in UNNAMED else spec.modelname,
+        model=model,
+        qpos_adr=qpos_adr,
+        dof_adr=np.array([model.joint(name).dofadr[0] for name in joint_names]),
+        joint_sign=joint_map.sign,
+        joint_offset_rad=joint_map.offset_rad,
+        trunk_body_id=root,
+        foot_geom_ids=np.array([model.geom(name).id for name in foot_names]),
+        foot_sensor_adr=np.array([model.sensor(name).adr[0] for name in FOOT_SENSORS]),
+        trunk_sensor_adr=int(model.sensor(TRUNK_SENSOR).adr[0]),
+        default_pose_rad=pose,
+        torque_limit_nm=torque,
+        velocity_limit_rad_s=np.full(12, math.nan),
+        stiffness_nm_rad=stiffness,
+        damping_nm_s_rad=damping,
+        body_mass_kg=mass,
+        total_mass_kg=mass,
+        thigh_length_m=joint_map.thigh_length_m,
+        calf_length_m=joint_map.calf_length_m,
+        standing_height_m=stance.height_m,
+    )
+
+
+def _read(path: Path) -> mujoco.MjSpec:
+    if not path.is_file():
+        raise InputError("no such file; needs an MJCF file")
+    try:
+        return mujoco.MjSpec.from_file(str(path))
+    except ValueError as error:
+        raise InputError(f"not a readable MJCF file: {_one_line(error)}") from error
+
+
+def _compile(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise InputError(f"MuJoCo cannot compile it: {_one_line(error)}") from error
+
+
+def _default_pose(
+    model: mujoco.MjModel,
+    joint_map: JointMap,
+    given: Sequence[float] | np.ndarray | None,
+) -> np.ndarray:
+    """Choose the canonical default pose: as given, from a keyframe, or guessed."""
+    adr = model.jnt_qposadr[joint_map.joint_ids]
+    limits = model.jnt_range[joint_map.joint_ids] * joint_map.sign[:, None]
+    limits = np.sort(limits + joint_map.offset_rad[:, None], axis=1)
+    limits[~model.jnt_limited[joint_map.joint_ids].astype(bool)] = (-np.inf, np.inf)
+    keys = {model.key(i).name: i for i in reversed(range(model.nkey))}
+    if given is not None:
+        pose = np.asarray(given, dtype=float)
+        if pose.shape != (12,):
+            raise InputError(f"the default pose needs 12 angles, found {pose.size}")
+    elif keys:
+        key = keys.get("stand", keys.get("home", 0))
+        pose = joint_map.sign * model.key_qpos[key][adr] + joint_map.offset_rad
+    else:
+        bent = np.tile(GUESSED_POSE_RAD, (4, 1))
+        forward = limits[2::3, 1] > -limits[2::3, 0]  # The knee bends more that way.
+        bent[forward, 1:] *= -1.0
+        pose = np.clip(bent.ravel(), limits[:, 0], limits[:, 1])
+    outside = ~((limits[:, 0] <= pose) & (pose <= limits[:, 1]))
+    if outside.any():
+        wrong = [
+            f"{JOINT_NAMES[i]} {pose[i]:.3f} not in {limits[i].round(3).tolist()}"
+            for i in np.flatnonzero(outside)
+        ]
+        raise InputError(f"the default pose leaves joint ranges: {', '.join(wrong)}")
+    return pose
+
+
+def _motor_facts(
+    model: mujoco.MjModel, joint_ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read torque limits, stiffness and damping of the motors; NaN where unknown."""
+    facts = np.full((3, 12), math.nan)
+    on_joint = model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT
+    for i, joint in enumerate(joint_ids):
+        if model.jnt_actfrclimited[joint]:
+            facts[0, i] = np.abs(model.jnt_actfrcrange[joint]).max()
+        motors = np.flatnonzero(on_joint & (model.actuator_trnid[:, 0] == joint))
+        if len(motors) != 1:
+            continue
+        motor = motors[0]
+        gear = abs(model.actuator_gear[motor, 0])
+        gain = model.actuator_gainprm[motor, 0]
+        _, position_bias, velocity_bias = model.actuator_biasprm[motor, :3]
+        if model.actuator_forcelimited[motor]:
+            facts[0, i] = gear * np.abs(model.actuator_forcerange[motor]).max()
+        elif model.actuator_ctrllimited[motor] and position_bias == 0.0:
+            facts[0, i] = gear * gain * np.abs(model.actuator_ctrlrange[motor]).max()
+        if position_bias < 0.0:
+            passive = model.dof_damping[model.jnt_dofadr[joint]]
+            facts[1, i] = -position_bias * gear**2
+            facts[2, i] = -velocity_bias * gear**2 + passive
+    return facts[0], facts[1], facts[2]
+
+
+def _adapt(
+    spec: mujoco.MjSpec, source: mujoco.MjModel, root: int, foot_ids: np.ndarray
+) -> list[str]:
+    """Make the file's scene obey our rules; return the names of the foot geoms."""
+    set_options(spec)
+    for element in [*spec.actuators, *spec.keys, *spec.sensors]:
+        spec.delete(element)
+    for joint in spec.joints:
+        joint.damping = np.zeros_like(joint.damping)
+        joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+    geoms = {geom.id: geom for geom in spec.geoms}
+    bodies = {body.id: body for body in spec.bodies}
+    for i, geom in geoms.items():
+        if source.geom_contype[i] | source.geom_conaffinity[i]:
+            on_robot = source.body_rootid[source.geom_bodyid[i]] == root
+            geom.contype, geom.conaffinity = (0, 1) if on_robot else (1, 0)
+            geom.priority = 1 if on_robot else 0
+    for leg, sensor, i in zip(LEG_NAMES, FOOT_SENSORS, foot_ids, strict=True):
+        geoms[i].name = geoms[i].name or f"{leg}_foot_geom"
+        radius = 1.1 * source.geom_rbound[i]
+        add_touch_sensor(spec, geoms[i].parent, sensor, source.geom_pos[i], radius)
+    add_touch_sensor(spec, bodies[root], TRUNK_SENSOR)
+    planes = np.flatnonzero(source.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+    if len(planes) == 0:
+        add_floor(spec)
+    elif np.any(source.geom_pos[planes] != 0.0) or len(planes) > 1:
+        raise InputError(
+            f"needs one ground plane, at z = 0, found {len(planes)} planes"
+        )
+    return [geoms[i].name for i in foot_ids]
+
+
+def _find_stance(
+    model: mujoco.MjModel, qpos: np.ndarray, foot_geom_ids: list[int]
+) -> Stance:
+    """Stand on feet of whatever shape: each counts as a sphere that reaches as low."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    data.qpos[:7] = (0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0)
+    mujoco.mj_kinematics(model, data)
+    [floor] = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+    centers = data.geom_xpos[foot_geom_ids] - data.qpos[:3]
+    lowest = [
+        mujoco.mj_geomDistance(model, data, int(floor), foot, 10.0, None)
+        for foot in foot_geom_ids
+    ]
+    radii = data.geom_xpos[foot_geom_ids][:, 2] - lowest
+    return rest_on_feet(centers, radii)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

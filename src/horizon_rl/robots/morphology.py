@@ -1,0 +1,185 @@
+"""`Morphology`: everything that defines one twelve-joint quadruped body."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Range, Vec3, rotation_y
+from horizon_rl.robots.stance import Stance, rest_on_feet, support_margin_m
+
+LEG_NAMES = ("FL", "FR", "RL", "RR")
+JOINT_NAMES = tuple(f"{leg}_{kind}" for leg in LEG_NAMES for kind in JOINT_KINDS)
+"""The canonical order of joints, motors, observations and actions."""
+
+IRON_KG_M3 = 7870.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """An axis-aligned box in the trunk frame."""
+
+    half_extents_m: Vec3
+    """Half the length, width and height."""
+    center_m: Vec3
+    """Middle of the box."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payload:
+    """An iron ball that swings below the trunk on a light rigid link."""
+
+    mass_kg: float
+    """Mass of the ball."""
+    attach_m: Vec3
+    """Where the link hangs, in the trunk frame."""
+    link_length_m: float = 0.1
+    """Attachment to the ball's centre."""
+
+    def __post_init__(self) -> None:
+        if not self.mass_kg > 0.0 or not self.radius_m < self.link_length_m:
+            raise InputError(
+                f"a payload needs a mass above 0 kg, got {self.mass_kg}, and a link "
+                f"longer than the ball's radius, got {self.link_length_m} m"
+            )
+
+    @property
+    def radius_m(self) -> float:
+        """Radius of a solid iron ball of this mass."""
+        return (3.0 * self.mass_kg / (4.0 * math.pi * IRON_KG_M3)) ** (1.0 / 3.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Morphology:
+    """One body: its facts as built, and what an intervention did to it.
+
+    Triples go hip, thigh, calf. Interventions only touch `locked`, `payloads` and the
+    legs' `stilt_m`; all else keeps describing the intact robot, whose motors they leave
+    as they were.
+    """
+
+    name: str
+    """Short name, as used on the command line."""
+    title: str
+    """Name for people."""
+    trunk: Link
+    """Trunk with everything rigidly fixed to it; its frame is the robot's root."""
+    trunk_box: Box
+    """What of the trunk can hit the ground."""
+    front: Leg
+    """Front left leg."""
+    rear: Leg
+    """Rear left leg."""
+    torque_limit_nm: Vec3
+    """The real motors' largest torque."""
+    velocity_limit_rad_s: Vec3
+    """The real motors' speed at no torque."""
+    armature_kg_m2: Vec3
+    """Rotor inertia seen at the joint."""
+    stiffness_nm_rad: Vec3 | None = None
+    """Position gain that the real robot is run with, where known."""
+    damping_nm_s_rad: Vec3 | None = None
+    """Velocity gain that the real robot is run with, where known."""
+    locked: tuple[tuple[str, float], ...] = ()
+    """Joints that are held, each with its angle in rad."""
+    payloads: tuple[Payload, ...] = ()
+    """Balls that swing below the trunk."""
+    sources: tuple[str, ...] = ()
+    """Where the numbers come from: repository@commit:path (what)."""
+    licence: str = ""
+    """Licence of those files."""
+    estimated: tuple[str, ...] = ()
+    """What no source gives, in words."""
+
+    def __post_init__(self) -> None:
+        for leg in (self.front, self.rear):
+            if not leg.hip_pos_m[1] + leg.thigh_offset_m[1] > 0.0:
+                raise InputError(f"{self.name}: legs are given as left legs, y > 0")
+        if not self.front.hip_pos_m[0] > self.rear.hip_pos_m[0]:
+            raise InputError(f"{self.name}: the front hips must lie before the rear")
+        for field in ("torque_limit_nm", "velocity_limit_rad_s"):
+            if not min(getattr(self, field)) > 0.0:
+                raise InputError(f"{self.name}: {field} must be above 0")
+        for joint, _ in self.locked:
+            if joint not in JOINT_NAMES:
+                raise InputError(unknown("joint", joint, JOINT_NAMES))
+
+    @cached_property
+    def legs(self) -> tuple[Leg, Leg, Leg, Leg]:
+        """The four legs, FL FR RL RR."""
+        return self.front, self.front.mirrored(), self.rear, self.rear.mirrored()
+
+    @property
+    def body_mass_kg(self) -> float:
+        """Mass of the intact robot: motor parameters scale with it."""
+        pair = (self.front, self.rear)
+        links = [link for leg in pair for link in (leg.hip, leg.thigh, leg.calf)]
+        return self.trunk.mass_kg + 2.0 * sum(link.mass_kg for link in links)
+
+    @property
+    def total_mass_kg(self) -> float:
+        """Mass with stilts and payloads: what stands on the feet."""
+        legs = sum(link.mass_kg for leg in self.legs for link in leg.links)
+        return self.trunk.mass_kg + legs + sum(p.mass_kg for p in self.payloads)
+
+    @property
+    def leg_length_m(self) -> float:
+        """Thigh and calf of the intact robot, mean of front and rear."""
+        return (self.front.length_m + self.rear.length_m) / 2.0
+
+    @property
+    def default_pose_rad(self) -> np.ndarray:
+        """Angles that actions are offsets from, canonical order, shape (12,)."""
+        return np.array([leg.default_pose_rad for leg in self.legs]).ravel()
+
+    @property
+    def stand_pose_rad(self) -> np.ndarray:
+        """The default pose, but locked joints where they are locked."""
+        pose = self.default_pose_rad
+        for joint, angle in self.locked:
+            pose[JOINT_NAMES.index(joint)] = angle
+        return pose
+
+    @property
+    def joint_range_rad(self) -> tuple[Range, ...]:
+        """Lowest and highest angle of each joint, canonical order."""
+        return tuple(limits for leg in self.legs for limits in leg.joint_range_rad)
+
+    @cached_property
+    def stance(self) -> Stance:
+        """Height and pitch of the trunk with all four feet on the ground."""
+        radii = np.array([leg.foot_radius_m for leg in self.legs])
+        return rest_on_feet(self._feet_m, radii)
+
+    @property
+    def standing_height_m(self) -> float:
+        """Ground to trunk origin, standing in the default pose."""
+        return self.stance.height_m
+
+    @property
+    def support_margin_m(self) -> float:
+        """How far inside its feet the standing robot's centre of mass lies."""
+        level = rotation_y(self.stance.pitch_rad).T
+        return support_margin_m((self._feet_m @ level)[:, :2], (self.com_m @ level)[:2])
+
+    @property
+    def com_m(self) -> np.ndarray:
+        """Centre of mass of the standing robot in the trunk frame."""
+        weighted = self.trunk.mass_kg * np.array(self.trunk.com_m)
+        for leg, pose in zip(self.legs, self.stand_pose_rad.reshape(4, 3), strict=True):
+            frames = leg.frames(pose)[:3]
+            for link, (origin, rotation) in zip(leg.links, frames, strict=True):
+                weighted += link.mass_kg * (origin + rotation @ link.com_m)
+        down = -rotation_y(self.stance.pitch_rad)[2]
+        for payload in self.payloads:
+            center = np.array(payload.attach_m) + payload.link_length_m * down
+            weighted += payload.mass_kg * center
+        return weighted / self.total_mass_kg
+
+    @cached_property
+    def _feet_m(self) -> np.ndarray:
+        poses = self.stand_pose_rad.reshape(4, 3)
+        legs = zip(self.legs, poses, strict=True)
+        return np.array([leg.frames(pose)[3][0] for leg, pose in legs])

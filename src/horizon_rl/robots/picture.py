@@ -1,0 +1,152 @@
+"""Draw robots standing, offscreen and to one scale."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import copy
+import itertools
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes.util import find_library
+from importlib import import_module
+
+import mujoco
+import numpy as np
+
+from horizon_rl.errors import InputError
+from horizon_rl.robots.robot import Robot
+
+INSTALL_GL = (
+    "install one, on Debian or Ubuntu: apt-get install libegl1 libgl1-mesa-dri "
+    "(or libosmesa6, and set MUJOCO_GL=osmesa)"
+)
+LINUX_BACKENDS = {"egl": "EGL", "osmesa": "OSMesa"}
+
+AZIMUTH_RAD, ELEVATION_RAD = np.deg2rad((125.0, -12.0))
+MARGIN_M = 0.06
+
+
+def draw_robots(robots: Sequence[Robot], pixels_per_m: int = 600) -> list[np.ndarray]:
+    """Draw each robot in keyframe 'stand', on the same ground line and to one scale.
+
+    Returns:
+        An RGB image for each robot, uint8 of shape (height, width, 3): all as high as
+        the tallest needs, each as wide as it needs.
+    """
+    poses = [_standing(robot) for robot in robots]
+    spans = [
+        _spans_m(robot.model, data) for robot, data in zip(robots, poses, strict=True)
+    ]
+    bottom = min(span[1, 0] for span in spans)
+    top = max(span[1, 1] for span in spans)
+    pictures = []
+    for robot, data, span in zip(robots, poses, spans, strict=True):
+        frame = np.array([span[0], (bottom, top)])
+        pictures.append(_draw(robot.model, data, frame, pixels_per_m))
+    return pictures
+
+
+def choose_gl() -> str:
+    """Name the GL backend to draw with: as MUJOCO_GL says, or what is installed."""
+    chosen = os.environ.get("MUJOCO_GL", "").strip().lower()
+    if chosen:
+        return chosen
+    if platform.system() != "Linux":
+        return "cgl" if platform.system() == "Darwin" else "glfw"
+    for backend, library in LINUX_BACKENDS.items():
+        if find_library(library):
+            return backend
+    raise InputError(
+        f"drawing needs an OpenGL library and none was found: {INSTALL_GL}"
+    )
+
+
+@contextmanager
+def _gl(width: int, height: int) -> Iterator[None]:
+    """Hold a GL context; whatever goes wrong with it is the installation's fault."""
+    backend, context = choose_gl(), None
+    try:
+        context = import_module(f"mujoco.{backend}").GLContext(width, height)
+        context.make_current()
+        yield
+    # Each backend fails in its own way; to a user they all mean the same.
+    except Exception as error:
+        raise InputError(
+            f"the GL backend '{backend}' does not work here ({error}): {INSTALL_GL}"
+        ) from error
+    finally:
+        if context is not None:
+            context.free()
+
+
+def _standing(robot: Robot) -> mujoco.MjData:
+    data = mujoco.MjData(robot.model)
+    mujoco.mj_resetDataKeyframe(robot.model, data, robot.model.key("stand").id)
+    mujoco.mj_forward(robot.model, data)
+    return data
+
+
+def _axes() -> np.ndarray:
+    """Return the picture's directions to the right and up, as rows."""
+    azimuth, elevation = AZIMUTH_RAD, ELEVATION_RAD
+    right = (np.sin(azimuth), -np.cos(azimuth), 0.0)
+    ahead = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    up = -np.sin(elevation) * ahead + (0.0, 0.0, np.cos(elevation))
+    return np.array([right, up])
+
+
+def _spans_m(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Return the robot's span with margin in the picture: [right, up][low, high]."""
+    robot = model.geom_bodyid > 0
+    centers, halves = np.split(model.geom_aabb[robot], 2, axis=1)
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    corners = centers[:, None] + signs * halves[:, None]
+    turned = corners @ data.geom_xmat[robot].reshape(-1, 3, 3).swapaxes(1, 2)
+    seen = (turned + data.geom_xpos[robot][:, None]) @ _axes().T
+    low, high = seen.min(axis=(0, 1)) - MARGIN_M, seen.max(axis=(0, 1)) + MARGIN_M
+    return np.stack([low, high], axis=1)
+
+
+def _draw(
+    model: mujoco.MjModel, data: mujoco.MjData, frame_m: np.ndarray, pixels_per_m: int
+) -> np.ndarray:
+    width, height = (np.ptp(frame_m, axis=1) * pixels_per_m).astype(int).tolist()
+    model = copy.copy(model)  # What follows is for this picture only.
+    view = model.vis.global_
+    view.orthographic, view.fovy = 1, float(np.ptp(frame_m[1]))
+    view.offwidth, view.offheight = width, height
+    model.stat.extent = 3.0  # Reach of the shadow map.
+    model.vis.quality.shadowsize, model.vis.quality.offsamples = 4096, 8
+    model.vis.headlight.ambient[:] = 0.6
+    model.vis.headlight.diffuse[:] = 0.3
+    model.vis.headlight.specular[:] = 0.1
+    camera = mujoco.MjvCamera()
+    camera.azimuth, camera.elevation = np.rad2deg((AZIMUTH_RAD, ELEVATION_RAD))
+    camera.distance = 3.0
+    camera.lookat[:] = frame_m.mean(axis=1) @ _axes()
+
+    with _gl(width, height):
+        return _render(model, data, camera, width, height)
+
+
+def _render(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    camera: mujoco.MjvCamera,
+    width: int,
+    height: int,
+) -> np.ndarray:
+    scene = mujoco.MjvScene(model, maxgeom=1000)
+    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+    option, everything = mujoco.MjvOption(), mujoco.mjtCatBit.mjCAT_ALL
+    # Imported files may have collision geoms only, which viewers hide, in group 3.
+    option.geomgroup[3] = np.all(model.geom_group[model.geom_bodyid > 0] >= 3)
+    mujoco.mjv_updateScene(model, data, option, None, camera, everything, scene)
+    viewport = mujoco.MjrRect(0, 0, width, height)
+    mujoco.mjr_render(viewport, scene, context)
+    pixels = np.empty((height, width, 3), dtype=np.uint8)
+    mujoco.mjr_readPixels(pixels, None, viewport, context)
+    context.free()
+    return pixels[::-1]

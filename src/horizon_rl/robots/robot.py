@@ -1,0 +1,82 @@
+"""`Robot`: a compiled model, and how the canonical joints lie in it."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import mujoco
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Robot:
+    """One quadruped ready to simulate, built here or imported: the same interface.
+
+    Arrays of twelve are in canonical order (`JOINT_NAMES`), arrays of four go FL FR RL
+    RR. Motors are torque motors in canonical order, directions included: `ctrl[i]` is
+    the torque about canonical joint i. Positions and velocities read from the
+    simulation need `canonical_position` or the sign.
+    """
+
+    name: str
+    """Short name."""
+    model: mujoco.MjModel
+    """The compiled model; keyframe 'stand' is the standing robot."""
+    qpos_adr: np.ndarray
+    """Where each canonical joint lies in qpos."""
+    dof_adr: np.ndarray
+    """Where each canonical joint lies in qvel."""
+    joint_sign: np.ndarray
+    """canonical angle = sign * qpos + offset."""
+    joint_offset_rad: np.ndarray
+    """canonical angle = sign * qpos + offset."""
+    trunk_body_id: int
+    """Body that the free joint moves."""
+    foot_geom_ids: np.ndarray
+    """Foot geoms."""
+    foot_sensor_adr: np.ndarray
+    """Where the ground's force on each foot lies in sensordata, in N."""
+    trunk_sensor_adr: int
+    """Where the ground's force on the trunk lies in sensordata, in N."""
+    default_pose_rad: np.ndarray
+    """Canonical angles that actions are offsets from."""
+    torque_limit_nm: np.ndarray
+    """The real motors' largest torques; not enforced by the model."""
+    velocity_limit_rad_s: np.ndarray
+    """The real motors' speeds at no torque; not enforced; NaN where unknown."""
+    stiffness_nm_rad: np.ndarray
+    """The real robot's position gains; NaN where unknown."""
+    damping_nm_s_rad: np.ndarray
+    """The real robot's velocity gains; NaN where unknown."""
+    body_mass_kg: float
+    """Mass of the intact robot: parameters scale with it."""
+    total_mass_kg: float
+    """Mass that stands on the feet, stilts and payloads included."""
+    thigh_length_m: float
+    """Thigh joint to knee, mean of the four legs."""
+    calf_length_m: float
+    """Knee to the foot's centre, mean of the four legs, without stilts."""
+    standing_height_m: float
+    """Ground to trunk origin, standing in the default pose."""
+
+    @property
+    def leg_length_m(self) -> float:
+        """Thigh and calf of the intact robot: parameters scale with it."""
+        return self.thigh_length_m + self.calf_length_m
+
+    def canonical_position(self, qpos: np.ndarray) -> np.ndarray:
+        """Read canonical joint angles from qpos, shape (..., nq) -> (..., 12)."""
+        return self.joint_sign * qpos[..., self.qpos_adr] + self.joint_offset_rad
+
+    def canonical_velocity(self, qvel: np.ndarray) -> np.ndarray:
+        """Read canonical joint velocities from qvel, shape (..., nv) -> (..., 12)."""
+        return self.joint_sign * qvel[..., self.dof_adr]
+
+    def source_position(self, pose_rad: np.ndarray) -> np.ndarray:
+        """Turn canonical angles into the model's own, both (..., 12)."""
+        return self.joint_sign * (pose_rad - self.joint_offset_rad)

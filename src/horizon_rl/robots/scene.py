@@ -1,0 +1,87 @@
+"""What every simulated robot shares: solver, ground, torque motors, touch sensors."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import mujoco
+
+from horizon_rl.robots.morphology import LEG_NAMES
+
+TIMESTEP_S = 0.005
+
+FOOT_SENSORS = tuple(f"{leg}_foot_touch" for leg in LEG_NAMES)
+TRUNK_SENSOR = "trunk_touch"
+
+
+def set_options(spec: mujoco.MjSpec) -> None:
+    """Choose integrator and solver, for robots built here and imported ones alike."""
+    option = spec.option
+    option.timestep = TIMESTEP_S
+    option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    # Measured on Go2 under random targets and pushes: 2.1 Newton iterations on average,
+    # 6 at the 99th percentile. Cut at 6 the acceleration is off by 2e-4 at worst; at 3
+    # by 28 %. Easy steps stop early, so the cap costs the CPU nothing.
+    option.iterations = 6
+    option.ls_iterations = 8
+    # The pyramidal cone is a fifth faster, but gives 0.71 of the friction on a diagonal
+    # and lifts a fast sliding foot: at friction 2 it brakes at 0.65 of mu g.
+    option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    option.impratio = 1.0
+    # Bounding trees are fixed at compile time: they would go stale in a batch that
+    # writes other bodies' geometry into one model. Two geoms need no tree.
+    option.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+    # It scales the solver's tolerance. Left to each body, a batch that runs them all
+    # in one model would stop iterating elsewhere than the bodies alone. Go2's value.
+    spec.stat.meaninertia = 2.6
+
+
+def add_floor(spec: mujoco.MjSpec) -> None:
+    """Lay an endless plane, lit from above; robots meet it and not themselves."""
+    spec.worldbody.add_light(
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=[0.0, 0.0, 2.0],
+        dir=[-0.2, 0.3, -1.0],
+        diffuse=[0.35, 0.35, 0.35],
+        specular=[0.1, 0.1, 0.1],
+    )
+    spec.worldbody.add_geom(
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0.0, 0.0, 1.0],
+        contype=1,
+        conaffinity=0,
+        rgba=[1.0, 1.0, 1.0, 1.0],
+    )
+
+
+def add_motor(spec: mujoco.MjSpec, name: str, joint: str, sign: float = 1.0) -> None:
+    """Drive a joint by torque, without limits: the motor model owns those."""
+    spec.add_actuator(
+        name=name,
+        target=joint,
+        trntype=mujoco.mjtTrn.mjTRN_JOINT,
+        gear=[sign, 0.0, 0.0, 0.0, 0.0, 0.0],
+    )
+
+
+def add_touch_sensor(
+    spec: mujoco.MjSpec,
+    body: mujoco.MjsBody,
+    name: str,
+    pos_m=(0.0, 0.0, 0.0),
+    radius_m: float = 2.0,
+) -> None:
+    """Sum the normal forces on `body` within a sphere; the default takes in all."""
+    body.add_site(
+        name=name,
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=[radius_m, 0.0, 0.0],
+        pos=pos_m,
+        group=5,
+    )
+    spec.add_sensor(
+        name=name,
+        type=mujoco.mjtSensor.mjSENS_TOUCH,
+        objtype=mujoco.mjtObj.mjOBJ_SITE,
+        objname=name,
+    )

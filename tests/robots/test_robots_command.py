@@ -1,0 +1,162 @@
+"""`horizon robots`, as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from horizon_rl.cli.robots import RobotsCmd, run
+from horizon_rl.errors import InputError
+from horizon_rl.robots import preset_names
+
+
+def printed(capsys, **options):
+    run(RobotsCmd(**options))
+    return capsys.readouterr().out
+
+
+def test_table_lists_all_robots_on_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    out = printed(capsys)
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [line.split() for line in out.splitlines() if line.strip()]
+    named = [row[0] for row in rows if row[0] in preset_names()]
+    assert named == [*preset_names(), *preset_names()]
+    go2 = next(row for row in rows if row[0] == "go2")
+    assert go2[1:6] == ["15.2", "0.213", "0.213", "0.426", "0.318"]
+    assert go2[6:] == ["23.7", "23.7", "45.4", "30.1", "30.1", "15.7"]
+    assert "mujoco_menagerie, unitree_ros, IsaacLab" in out
+
+
+def test_json_has_the_documented_fields(capsys):
+    robots = json.loads(printed(capsys, json=True))["robots"]
+    assert [robot["name"] for robot in robots] == list(preset_names())
+    spot = robots[3]
+    assert spot["mass_kg"] == pytest.approx(31.6)
+    assert spot["thigh_length_m"] == 0.3214736
+    assert spot["standing_height_m"] == pytest.approx(0.508, abs=5e-4)
+    assert spot["front_height_m"] == pytest.approx(0.5150089)
+    assert spot["rear_height_m"] == pytest.approx(0.4960513)
+    assert spot["torque_limit_nm"] == [45.0, 45.0, 115.0]
+    assert spot["velocity_limit_rad_s"] == [17.647, 17.647, 12.0]
+    assert spot["estimated"] == ["armature"]
+    assert spot["sources"][0].startswith("boston-dynamics/spot-sdk@")
+    assert len(spot["default_pose_rad"]) == 12
+
+
+def test_an_intervened_robot_is_listed_as_it_is(capsys):
+    [robot] = json.loads(printed(capsys, name=("go2+stilts",), json=True))["robots"]
+    assert robot["calf_length_m"] == pytest.approx(0.363)
+    assert robot["mass_kg"] == pytest.approx(15.206408 + 4 * 0.241352 * 0.15 / 0.213)
+
+
+def test_an_mjcf_file_is_listed_beside_the_presets(capsys, shared):
+    pytest.importorskip("mujoco")
+    path = shared / "fixtures/unitree_a1/a1_nomesh.xml"
+    out = printed(capsys, name=("a1",), mjcf=(path,), json=True)
+    ours, theirs = json.loads(out)["robots"]
+    assert theirs["mass_kg"] == pytest.approx(ours["mass_kg"])
+    assert theirs["velocity_limit_rad_s"] is None
+    assert theirs["sources"] == [str(path)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": ("go3",)}, "unknown robot 'go3': did you mean 'go"),
+        ({"name": ("go2+stilt",)}, "did you mean 'stilts'"),
+        ({"mjcf": (Path("gone.xml"),)}, "gone.xml: no such file"),
+        (
+            {"joints": Path("gone.json"), "mjcf": (Path("gone.xml"),)},
+            "--joints gone.json: not a readable JSON",
+        ),
+        ({"joints": Path("map.json")}, "--joints needs --mjcf"),
+        ({"picture": Path("robots.gif")}, "must end in .png"),
+        ({"picture": Path("no/such/folder/robots.png")}, "no folder"),
+    ],
+)
+def test_bad_input_is_refused(options, message):
+    pytest.importorskip("mujoco")
+    with pytest.raises(InputError, match=message):
+        run(RobotsCmd(**options))
+
+
+def test_picture_shows_every_robot(tmp_path, capsys):
+    pytest.importorskip("mujoco")
+    image = pytest.importorskip("matplotlib.image")
+    path = tmp_path / "robots.png"
+    try:
+        out = printed(capsys, name=("cyberdog2", "b2"), picture=path)
+    except InputError as error:
+        pytest.skip(str(error))
+    assert f"drawn in {path}" in out
+    pixels = image.imread(path)[:, :, :3].mean(axis=2)
+    background = pixels[0, 0]
+    assert background > 0.9, "the background is light"
+    drawn = pixels < background - 0.2
+    small, large = np.array_split(drawn.any(axis=0), [int(0.38 * drawn.shape[1])])
+    assert small.any() and large.any(), "both robots are there"
+    assert small.sum() < 0.8 * large.sum(), "both have one scale"
+    assert not drawn[:, [0, -1]].any() and not drawn[[0, -1]].any(), (
+        "nothing is cut off"
+    )
+
+
+def test_without_a_gl_library_it_says_what_to_install(tmp_path, monkeypatch):
+    picture = pytest.importorskip("horizon_rl.robots.picture")
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setattr(picture.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(picture, "find_library", lambda name: None)
+    with pytest.raises(InputError, match="apt-get install libegl1.*libosmesa6"):
+        run(RobotsCmd(name=("go2",), picture=tmp_path / "robots.png"))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # GLFW warns, then gives up.
+@pytest.mark.parametrize("backend", ["wrong", "glfw"])
+def test_a_gl_backend_that_does_not_work_is_named(backend, tmp_path, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("MUJOCO_GL", backend)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    if backend == "glfw" and sys.platform != "linux":
+        pytest.skip("glfw needs no display here")
+    with pytest.raises(InputError, match=f"GL backend '{backend}' does not work here"):
+        run(RobotsCmd(name=("go2",), picture=tmp_path / "robots.png"))
+
+
+def test_a_gl_backend_that_mujoco_cannot_load_is_named():
+    pytest.importorskip("mujoco")
+    code = (
+        "from horizon_rl import robots\n"
+        "try: robots.build_robot\n"
+        "except robots.InputError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MUJOCO_GL": "wrong"},
+    )
+    assert "MuJoCo does not load with MUJOCO_GL=wrong" in done.stdout, done.stderr
+
+
+def test_listing_needs_no_mujoco_and_drawing_says_what_to_install():
+    code = (
+        "import sys; sys.modules['mujoco'] = None\n"
+        "from pathlib import Path\n"
+        "from horizon_rl.cli.robots import RobotsCmd, run\n"
+        "run(RobotsCmd(json=True))\n"
+        "try: run(RobotsCmd(picture=Path('robots.png')))\n"
+        "except Exception as error: print(type(error).__name__, error, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert len(json.loads(done.stdout)["robots"]) == 13
+    expected = (
+        "InputError building a robot needs MuJoCo: pip install 'horizon-rl[train]'"
+    )
+    assert done.stderr.strip() == expected
