@@ -1,0 +1,158 @@
+"""What simulation costs: bare engine, backend, environment, in one run."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+from mjbatch import Batch
+
+from horizon_rl.bench.timing import median_costs, resident_bytes
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.errors import InputError
+from horizon_rl.physics import PHYSICS_STEPS, WORLD_FIELDS, CpuBackend, sample_pool
+from horizon_rl.physics.motors import with_servos
+from horizon_rl.robots import REFERENCE, build_robot, generate, load_preset
+from horizon_rl.task import Scenarios, TaskCfg, VelocityEnv, draw_scenarios
+
+STEPS = 50
+"""Control steps per measurement."""
+NUM_BODIES = 16
+ROWS_PER_WORLD = 4
+POOL_SIZE = 1024
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An environment over generated bodies with all seven groups wide open."""
+
+    env: VelocityEnv
+    scenarios: Scenarios
+    actions: list[torch.Tensor]
+    """One per control step, drawn in advance: drawing is not what is measured."""
+    figures: dict[str, float]
+    """What building it took."""
+
+
+def build_subject(num_envs: int, num_threads: int, seed: int) -> Subject:
+    if num_envs < 1:
+        raise InputError(f"--envs is {num_envs}; at least 1 is needed")
+    rng = np.random.default_rng(seed)
+    before, began = resident_bytes(), time.perf_counter()
+    bodies = [load_preset(REFERENCE), *generate(rng, NUM_BODIES - 1)]
+    robots = [build_robot(body) for body in bodies]
+    catalogue = paper_catalogue()
+    wide = catalogue.ranges(dict.fromkeys(catalogue.names, 1.0))
+    env = VelocityEnv(CpuBackend(robots[0], num_envs, num_threads), TaskCfg())
+    pool = sample_pool(robots, catalogue, wide, ROWS_PER_WORLD * num_envs, rng)
+    scenarios = draw_scenarios(pool, env.cfg, rng)
+    env.begin(scenarios, seed)
+    built = time.perf_counter()
+    held = resident_bytes() - before
+    sample_pool(robots, catalogue, wide, POOL_SIZE, rng)
+    figures = {
+        "build_s": built - began,
+        f"pool_of_{POOL_SIZE}_s": time.perf_counter() - built,
+        "kilobytes_per_world": held / num_envs / 1024,
+    }
+    generator = torch.Generator().manual_seed(seed)
+    actions = [torch.randn(num_envs, 12, generator=generator) for _ in range(STEPS)]
+    return Subject(env, scenarios, actions, figures)
+
+
+def measure_physics(
+    num_envs: int, num_threads: int, repeats: int, seed: int = 0
+) -> dict[str, float]:
+    """Time the backend beside a bare mjbatch loop: same worlds, starts and targets."""
+    subject = build_subject(num_envs, num_threads, seed)
+    backend, pool = subject.env.backend, subject.scenarios.pool
+    everyone = torch.ones(num_envs, dtype=torch.bool)
+    pose = torch.from_numpy(pool.default_pose[:num_envs])
+    scale = subject.env.cfg.action_scale
+    targets = [pose + scale * action for action in subject.actions]
+
+    def step_backend() -> int:
+        backend.reset(everyone, torch.arange(num_envs))
+        for target in targets:
+            backend.step(target)
+        return STEPS * num_envs
+
+    works = {"bare": _bare_loop(subject, targets, num_threads), "backend": step_backend}
+    costs = median_costs(works, repeats)
+    return {
+        "steps_per_s": 1.0 / costs["backend"],
+        "bare_steps_per_s": 1.0 / costs["bare"],
+        "ratio": costs["bare"] / costs["backend"],
+        **subject.figures,
+    }
+
+
+def measure_env(
+    num_envs: int, num_threads: int, repeats: int, seed: int = 0
+) -> dict[str, float]:
+    """Time `env.step` with random actions, and the backend's part in it."""
+    subject = build_subject(num_envs, num_threads, seed)
+    env = subject.env
+    clock = _Stopwatch(env.backend.step)
+    env.backend.step = clock
+
+    def step_env() -> int:
+        env.begin(subject.scenarios, seed)
+        began = clock.seconds
+        for action in subject.actions:
+            env.step(action)
+        shares.append(clock.seconds - began)
+        return STEPS * num_envs
+
+    shares: list[float] = []
+    cost = median_costs({"env": step_env}, repeats)["env"]
+    physics_cost = median(shares[1:]) / (STEPS * num_envs)
+    return {
+        "steps_per_s": 1.0 / cost,
+        "physics_steps_per_s": 1.0 / physics_cost,
+        "ratio": physics_cost / cost,
+        **subject.figures,
+    }
+
+
+class _Stopwatch:
+    """Calls a function and adds up the time it takes."""
+
+    def __init__(self, function: Callable[[torch.Tensor], None]):
+        self.function = function
+        self.seconds = 0.0
+
+    def __call__(self, targets: torch.Tensor) -> None:
+        began = time.perf_counter()
+        self.function(targets)
+        self.seconds += time.perf_counter() - began
+
+
+def _bare_loop(
+    subject: Subject, targets: list[torch.Tensor], num_threads: int
+) -> Callable[[], int]:
+    """Return a plain mjbatch loop over the same worlds: the limit.
+
+    Its torque bounds stay at the effort limit instead of following the speed, which is
+    all that it leaves out.
+    """
+    backend, pool = subject.env.backend, subject.scenarios.pool
+    n = backend.num_worlds
+    batch = Batch(with_servos(backend.robot.model), n, num_threads)
+    for name in WORLD_FIELDS:
+        batch.expand(name)[:] = pool.fields[name][:n]
+    bounds = batch.expand("actuator_forcerange")
+    bounds[..., 0], bounds[..., 1] = -pool.effort[:n], pool.effort[:n]
+    qpos, qvel, ctrl = (batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
+    controls = [target.numpy() for target in targets]
+
+    def loop() -> int:
+        qpos[:], qvel[:] = pool.start_qpos[:n], pool.start_qvel[:n]
+        for control in controls:
+            ctrl[:] = control
+            batch.step(nstep=PHYSICS_STEPS)
+        return STEPS * n
+
+    return loop

@@ -1,0 +1,88 @@
+"""The boundary between the task and the engine that simulates it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from horizon_rl.physics.pool import Pool
+from horizon_rl.robots import Robot
+
+PHYSICS_STEPS = 4
+"""Physics steps (5 ms) per control step (20 ms)."""
+
+CONTROL_DT = 0.02
+"""Control step, s."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorldState:
+    """What the task sees of n worlds: float32 tensors, overwritten by every step.
+
+    Joints are in canonical order, feet FL FR RL RR, quaternions w x y z.
+    """
+
+    root_position: torch.Tensor
+    """[n, 3] trunk, world frame, m."""
+    root_quat: torch.Tensor
+    """[n, 4] trunk frame to world frame."""
+    linear_velocity: torch.Tensor
+    """[n, 3] trunk, world frame, m/s."""
+    angular_velocity: torch.Tensor
+    """[n, 3] trunk, trunk frame, rad/s."""
+    joint_position: torch.Tensor
+    """[n, 12] rad."""
+    joint_velocity: torch.Tensor
+    """[n, 12] rad/s."""
+    torque: torch.Tensor
+    """[n, 12] torque of the last physics step, N m."""
+    foot_force: torch.Tensor
+    """[n, 4] normal force of the ground, one physics step old, N."""
+    trunk_force: torch.Tensor
+    """[n] normal force of the ground on the trunk, one physics step old, N."""
+    healthy: torch.Tensor
+    """[n] bool: finite, also its targets, not running away, not reset by the engine."""
+
+
+@dataclass
+class Counters:
+    """What went wrong in the engine since the backend was made."""
+
+    unhealthy: int = 0
+    """Control steps that ended with a world not healthy."""
+    overflow: int = 0
+    """Control steps in which a world's contacts or constraints did not all fit."""
+
+
+class Backend(Protocol):
+    """n worlds of one topology, stepped together."""
+
+    robot: Robot
+    num_worlds: int
+    device: torch.device
+    state: WorldState
+    counters: Counters
+
+    def load(self, pool: Pool) -> None:
+        """Make `pool` the one whose rows worlds take from now on."""
+        ...
+
+    def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
+        """Start the worlds in `mask` [n] anew, world i as row `rows[i]` of the pool."""
+        ...
+
+    def step(self, targets: torch.Tensor) -> None:
+        """Advance all worlds one control step toward joint angles [n, 12], rad."""
+        ...
+
+    def push(self, velocity: torch.Tensor) -> None:
+        """Add horizontal velocities [n, 2], m/s, to the trunks; zero leaves one be."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Copy everything that `restore` needs to go on from here exactly."""
+        ...
+
+    def restore(self, snapshot: Any) -> None:
+        """Go on from a snapshot, to the bit."""
+        ...

@@ -1,0 +1,181 @@
+"""The reference backend: MuJoCo on all cores, by `mjbatch`, repeatable to the bit."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from dataclasses import dataclass, fields
+
+import mujoco
+import numpy as np
+import torch
+from mjbatch import Batch
+
+from horizon_rl.errors import InputError
+from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, WorldState
+from horizon_rl.physics.motors import torque_bounds, with_servos
+from horizon_rl.physics.pool import Pool
+from horizon_rl.physics.rows import WORLD_FIELDS, check_same_structure
+from horizon_rl.robots import Robot
+
+RUNAWAY = 500.0
+"""Velocity, m/s or rad/s, past which a world is not physics any more."""
+
+_W = mujoco.mjtWarning
+BAD_WARNINGS = [
+    int(w)
+    for w in (
+        _W.mjWARN_BADQPOS,
+        _W.mjWARN_BADQVEL,
+        _W.mjWARN_BADQACC,
+        _W.mjWARN_BADCTRL,
+    )
+]
+FULL_WARNINGS = [int(w) for w in (_W.mjWARN_CONTACTFULL, _W.mjWARN_CNSTRFULL)]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Integration states, model fields, motor limits and last outputs of all worlds."""
+
+    state: np.ndarray
+    fields: dict[str, np.ndarray]
+    motors: tuple[np.ndarray, np.ndarray]
+    outputs: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class CpuBackend:
+    """n worlds on the CPU."""
+
+    def __init__(self, robot: Robot, num_worlds: int, num_threads: int = 0):
+        if num_worlds < 1:
+            raise InputError(f"{num_worlds} worlds; at least 1 is needed")
+        self.robot = robot
+        self.num_worlds = num_worlds
+        self.device = torch.device("cpu")
+        self.counters = Counters()
+        self._batch = Batch(with_servos(robot.model), num_worlds, num_threads)
+        self._fields = {name: self._batch.expand(name) for name in WORLD_FIELDS}
+        self._bounds = self._batch.expand("actuator_forcerange")
+        self._effort = np.ones((num_worlds, 12))
+        self._velocity_limit = np.ones((num_worlds, 12))
+        bind = self._batch.bind
+        self._state = bind("state")
+        self._blank = self._state[0].copy()
+        self._qpos, self._qvel = bind("qpos"), bind("qvel")
+        self._ctrl, self._wrench = bind("ctrl"), bind("xfrc_applied")
+        self._warning = bind("warning")
+        self._sensors, self._force = bind("sensordata"), bind("actuator_force")
+        self._offset = robot.joint_offset_rad
+        self._dofs = _as_slice(robot.dof_adr)
+        self._positions = _as_slice(robot.qpos_adr)
+        self.state = _allocate(num_worlds)
+
+    def load(self, pool: Pool) -> None:
+        check_same_structure([self.robot, pool.robot])
+        self._pool = pool
+
+    def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
+        ids = np.flatnonzero(mask.numpy())
+        if len(ids) == 0:
+            return
+        pool, row = self._pool, rows.numpy()[ids]
+        for name, values in self._fields.items():
+            values[ids] = pool.fields[name][row]
+        self._effort[ids] = pool.effort[row]
+        self._velocity_limit[ids] = pool.velocity_limit[row]
+        self._state[ids] = self._blank
+        self._qpos[ids] = pool.start_qpos[row]
+        self._qvel[ids] = pool.start_qvel[row]
+        self._wrench[ids, self.robot.trunk_body_id] = pool.wrench[row]
+        self._warning[ids] = 0
+        self._sensors[ids] = 0.0
+        self._force[ids] = 0.0
+        self._read()
+
+    def step(self, targets: torch.Tensor) -> None:
+        self._ctrl[:] = targets.numpy() - self._offset
+        for _ in range(PHYSICS_STEPS):
+            torque_bounds(
+                self.robot.joint_sign * self._qvel[:, self._dofs],
+                self._effort,
+                self._velocity_limit,
+                out=self._bounds,
+            )
+            self._batch.step()
+        self._read()
+        self._count()
+
+    def push(self, velocity: torch.Tensor) -> None:
+        self._qvel[:, :2] += velocity.numpy()
+        self._read()
+
+    def snapshot(self) -> Snapshot:
+        fields = {name: values.copy() for name, values in self._fields.items()}
+        motors = self._effort.copy(), self._velocity_limit.copy()
+        outputs = self._sensors.copy(), self._force.copy(), self._warning.copy()
+        return Snapshot(self._state.copy(), fields, motors, outputs)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self._state[:] = snapshot.state
+        for name, values in self._fields.items():
+            values[:] = snapshot.fields[name]
+        self._effort[:], self._velocity_limit[:] = snapshot.motors
+        # Forces lag one physics step: no state holds them, yet the task sees them.
+        self._sensors[:], self._force[:], self._warning[:] = snapshot.outputs
+        self._read()
+
+    def _read(self) -> None:
+        """Copy the engine's float64 state into the task's float32 tensors."""
+        robot, state = self.robot, self.state
+        position = robot.joint_sign * self._qpos[:, self._positions] + self._offset
+        velocity = robot.joint_sign * self._qvel[:, self._dofs]
+        for tensor, values in (
+            (state.root_position, self._qpos[:, :3]),
+            (state.root_quat, self._qpos[:, 3:7]),
+            (state.linear_velocity, self._qvel[:, :3]),
+            (state.angular_velocity, self._qvel[:, 3:6]),
+            (state.joint_position, position),
+            (state.joint_velocity, velocity),
+            (state.torque, self._force),
+            (state.foot_force, self._sensors[:, robot.foot_sensor_adr]),
+            (state.trunk_force, self._sensors[:, robot.trunk_sensor_adr]),
+            (state.healthy, self._healthy()),
+        ):
+            tensor.copy_(torch.from_numpy(values))
+
+    def _healthy(self) -> np.ndarray:
+        # NaN fails the comparison too. Where MuJoCo saw bad numbers it has put the
+        # robot back to its zero pose, or its targets to zero: sane to look at, but not
+        # what was asked for.
+        moving_sanely = np.abs(self._qvel).max(axis=1) < RUNAWAY
+        upset = self._warning[:, BAD_WARNINGS, 1].any(axis=1)
+        return moving_sanely & ~upset & np.isfinite(self._qpos).all(axis=1)
+
+    def _count(self) -> None:
+        self.counters.unhealthy += self.num_worlds - int(self.state.healthy.sum())
+        full = self._warning[:, FULL_WARNINGS, 1].any(axis=1)
+        if full.any():
+            self.counters.overflow += int(full.sum())
+            # Else one overflow would count in every later step of its episode.
+            self._warning[:, FULL_WARNINGS] = 0
+
+
+def _as_slice(adr: np.ndarray) -> slice | np.ndarray:
+    """Turn consecutive addresses into a slice: a view costs less than a copy."""
+    first = int(adr[0])
+    consecutive = np.array_equal(adr, np.arange(first, first + len(adr)))
+    return slice(first, first + len(adr)) if consecutive else adr
+
+
+def _allocate(num_worlds: int) -> WorldState:
+    widths = {"root_quat": 4, "foot_force": 4, "trunk_force": 0, "healthy": 0}
+    joints = ("joint_position", "joint_velocity", "torque")
+    return WorldState(
+        **{
+            field.name: torch.zeros(
+                (num_worlds, width) if width else (num_worlds,),
+                dtype=torch.bool if field.name == "healthy" else torch.float32,
+            )
+            for field in fields(WorldState)
+            for width in (12 if field.name in joints else widths.get(field.name, 3),)
+        }
+    )

@@ -1,0 +1,43 @@
+"""Motors: PD control inside the engine, and the torque that speed leaves."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import copy
+
+import mujoco
+import numpy as np
+
+FULL_TORQUE_SHARE = 0.5
+"""Share of the velocity limit up to which a motor has its full torque."""
+
+
+def with_servos(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Return the model with its torque motors made servos with bounded torque.
+
+    torque = stiffness (target - angle) - damping velocity, computed by the engine in
+    every physics step, so that the integrator can treat the damping implicitly: an
+    explicit step at 4 N m s/rad would overshoot on a light calf.
+    """
+    model = copy.copy(model)
+    model.actuator_biastype[:] = mujoco.mjtBias.mjBIAS_AFFINE
+    model.actuator_forcelimited[:] = 1
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    return model
+
+
+def torque_bounds(
+    velocity: np.ndarray,
+    effort: np.ndarray,
+    velocity_limit: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the least and largest torque at `velocity` to `out`, [n, 12, 2].
+
+    In the direction of motion the full effort is there up to half the velocity limit
+    and falls to none at the limit; against it, braking, it is always there:
+    |t| <= effort * clip(2 (1 - v sign(t) / v_max), 0, 1).
+    """
+    share = velocity / velocity_limit
+    slope = effort / FULL_TORQUE_SHARE
+    np.clip(slope * (1.0 - share), 0.0, effort, out=out[..., 1])
+    np.clip(-slope * (1.0 + share), -effort, 0.0, out=out[..., 0])

@@ -1,0 +1,231 @@
+"""Pools: many instances, their derived constants computed once.
+
+A world that resets takes a row of the pool: no model is compiled and no constant is
+computed on the way. A frozen pool is also what an evaluation suite consists of.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mjbatch import Batch
+
+from horizon_rl.domains import Catalogue, Instances, Ranges, sample
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.physics.effects import (
+    EFFECTS,
+    Effect,
+    apply_effects,
+    check_catalogue,
+    check_values,
+)
+from horizon_rl.physics.ground import reach_down
+from horizon_rl.physics.motors import with_servos
+from horizon_rl.physics.rows import (
+    DERIVED_FIELDS,
+    WORLD_FIELDS,
+    Rows,
+    gather_rows,
+)
+from horizon_rl.robots import REFERENCE, Robot, load_preset
+
+CLEARANCE_M = 1e-3
+"""Air below the lowest foot at the start."""
+
+BODY_DESCRIPTORS = ("mass", "leg_length", "thigh_length", "calf_length", "height")
+"""What the critic is told of a body, each relative to the reference body."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pool:
+    """n instances, ready to be copied into worlds. Arrays have one row each."""
+
+    robot: Robot
+    """Template: names, addresses and sizes that all bodies share."""
+    instances: Instances
+    """The parameters as drawn, in the reference body's units."""
+    body_ids: np.ndarray
+    """[n] which of the bodies each instance has."""
+    fields: dict[str, np.ndarray]
+    """mjModel fields (`WORLD_FIELDS`)."""
+    effort: np.ndarray
+    velocity_limit: np.ndarray
+    wrench: np.ndarray
+    push_velocity: np.ndarray
+    start_qpos: np.ndarray
+    """[n, nq] the start: scaled pose, lowest point just above the ground."""
+    start_qvel: np.ndarray
+    """[n, nv]"""
+    default_pose: np.ndarray
+    """[n, 12] canonical angles that actions are offsets from, rad."""
+    standing_height: np.ndarray
+    """[n] height of the trunk in the default pose, m."""
+    parameters: np.ndarray
+    """[n, draws] all parameters, their limit ranges mapped to [-1, 1]."""
+    body: np.ndarray
+    """[n, 5] the body, `BODY_DESCRIPTORS`."""
+
+    def __len__(self) -> int:
+        return len(self.body_ids)
+
+
+def sample_pool(
+    robots: Sequence[Robot],
+    catalogue: Catalogue,
+    ranges: Ranges,
+    n: int,
+    rng: np.random.Generator,
+    effects: Mapping[str, Effect] = EFFECTS,
+) -> Pool:
+    """Draw n instances from `ranges`, each with one of the bodies `robots`."""
+    if not robots or n < 1:
+        raise InputError(
+            f"a pool of {n} instances of {len(robots)} bodies; at least 1 of each is "
+            "needed"
+        )
+    body_ids = rng.integers(len(robots), size=n)
+    instances = sample(catalogue, ranges, n, rng)
+    return build_pool(robots, catalogue, instances, body_ids, effects)
+
+
+def build_pool(
+    robots: Sequence[Robot],
+    catalogue: Catalogue,
+    instances: Instances,
+    body_ids: np.ndarray,
+    effects: Mapping[str, Effect] = EFFECTS,
+) -> Pool:
+    """Turn drawn instances into worlds: apply all parameters, derive all constants."""
+    check_catalogue(catalogue, effects)
+    _check_instances(instances, catalogue, len(body_ids))
+    check_values(instances, effects)
+    rows = gather_rows(robots, body_ids)
+    bodies = _describe_bodies(robots)
+    scales = {
+        name: np.array([p.scale_for(*body[:2]) for body in bodies.tolist()])[body_ids]
+        for name, p in catalogue.parameters.items()
+    }
+    apply_effects(rows, instances, scales, effects)
+    _check_motors(rows, robots, body_ids)
+    _finish(rows)
+    start_qpos, start_qvel = _start_states(rows, robots, body_ids)
+    _derive(rows, start_qpos)
+    return Pool(
+        robot=rows.robot,
+        instances=instances,
+        body_ids=body_ids,
+        fields=rows.fields,
+        effort=rows.effort,
+        velocity_limit=rows.velocity_limit,
+        wrench=rows.wrench,
+        push_velocity=rows.push_velocity,
+        start_qpos=start_qpos,
+        start_qvel=start_qvel,
+        default_pose=np.stack([r.default_pose_rad for r in robots])[body_ids],
+        standing_height=np.array([r.standing_height_m for r in robots])[body_ids],
+        parameters=_normalise(instances, catalogue),
+        body=bodies[body_ids],
+    )
+
+
+def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None:
+    if n < 1:
+        raise InputError(f"a pool of {n} instances; at least 1 is needed")
+    for name in instances:
+        if name not in catalogue.parameters:
+            raise InputError(unknown("parameter", name, catalogue.parameters))
+    for name, parameter in catalogue.parameters.items():
+        shape = (n,) if parameter.draws == 1 else (n, parameter.draws)
+        found = np.shape(instances.get(name, np.nan))
+        if found != shape:
+            raise InputError(f"{name}: needs values of shape {shape}, found {found}")
+
+
+def _check_motors(rows: Rows, robots: Sequence[Robot], body_ids: np.ndarray) -> None:
+    """Refuse bodies whose motors neither their facts nor a parameter describe."""
+    for name in ("stiffness", "damping", "effort", "velocity_limit"):
+        unknown_rows = np.isnan(getattr(rows, name)).any(axis=1)
+        if unknown_rows.any():
+            robot = robots[body_ids[int(np.argmax(unknown_rows))]]
+            parameter = "effort_limit" if name == "effort" else name
+            raise InputError(
+                f"nothing tells the {name.replace('_', ' ')} of '{robot.name}': its "
+                f"facts do not, and the catalogue has no actuation.{parameter}"
+            )
+
+
+def _describe_bodies(robots: Sequence[Robot]) -> np.ndarray:
+    """Describe each body relative to the reference, [bodies, 5]."""
+    reference = load_preset(REFERENCE)
+    leg = reference.front
+    unit = (
+        reference.body_mass_kg,
+        reference.leg_length_m,
+        leg.thigh_length_m,
+        leg.calf_length_m,
+        reference.standing_height_m,
+    )
+    described = [
+        (
+            robot.body_mass_kg,
+            robot.leg_length_m,
+            robot.thigh_length_m,
+            robot.calf_length_m,
+            robot.standing_height_m,
+        )
+        for robot in robots
+    ]
+    return np.array(described) / np.array(unit)
+
+
+def _finish(rows: Rows) -> None:
+    """Write what several parameters decide together into the model's fields."""
+    given = np.isfinite(rows.friction)
+    sliding = rows.fields["geom_friction"][:, :, 0]
+    sliding[np.ix_(given, rows.ground_geom_ids)] = rows.friction[given, None]
+    rows.fields["actuator_gainprm"][:, :, 0] = rows.stiffness
+    rows.fields["actuator_biasprm"][:, :, 1] = -rows.stiffness
+    rows.fields["actuator_biasprm"][:, :, 2] = -rows.damping
+
+
+def _start_states(
+    rows: Rows, robots: Sequence[Robot], body_ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    robot = rows.robot
+    n = len(body_ids)
+    qpos = np.stack([r.model.key("stand").qpos for r in robots])[body_ids]
+    qpos[:, robot.qpos_adr] = robot.source_position(rows.start_position)
+    qvel = np.zeros((n, robot.model.nv))
+    qvel[:, robot.dof_adr] = robot.joint_sign * rows.start_velocity
+    return qpos, qvel
+
+
+def _derive(rows: Rows, qpos: np.ndarray) -> None:
+    """Compute MuJoCo's derived constants, and put `qpos` just above the ground."""
+    batch = Batch(with_servos(rows.robot.model), len(qpos))
+    for name, values in rows.fields.items():
+        batch.expand(name)[:] = values
+    derived = {name: batch.expand(name) for name in DERIVED_FIELDS}
+    batch.set_const()
+    for name, values in derived.items():
+        rows.fields[name] = values.copy()
+    assert set(rows.fields) == set(WORLD_FIELDS)
+    batch.bind("qpos")[:] = qpos
+    position, rotation = batch.bind("geom_xpos"), batch.bind("geom_xmat")
+    batch.forward()
+    lowest = np.full(len(qpos), np.inf)
+    for geom in rows.ground_geom_ids:
+        size, up = rows.fields["geom_size"][:, geom], rotation[:, geom, 6:]
+        reach = reach_down(rows.robot.model, geom, size, up)
+        lowest = np.minimum(lowest, position[:, geom, 2] - reach)
+    qpos[:, 2] += CLEARANCE_M - lowest
+
+
+def _normalise(instances: Instances, catalogue: Catalogue) -> np.ndarray:
+    """Map every parameter's limit range to [-1, 1]; a constant is 0."""
+    columns = []
+    for name, parameter in catalogue.parameters.items():
+        low, width = parameter.limit.low, parameter.limit.width
+        values = instances[name].reshape(len(instances[name]), -1)
+        columns.append(2.0 * (values - low) / width - 1.0 if width else 0.0 * values)
+    return np.concatenate(columns, axis=1)

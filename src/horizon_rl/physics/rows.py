@@ -1,0 +1,167 @@
+"""Rows: the numbers in which physical worlds differ, one row per instance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from horizon_rl.errors import InputError
+from horizon_rl.robots import Robot
+
+BODY_FIELDS = (
+    "body_inertia",
+    "body_ipos",
+    "body_iquat",
+    "body_mass",
+    "body_pos",
+    "dof_armature",
+    "geom_aabb",
+    "geom_pos",
+    "geom_rbound",
+    "geom_size",
+    "jnt_range",
+    "site_pos",
+)
+"""mjModel fields that differ from body to body."""
+
+EFFECT_FIELDS = ("geom_friction", "geom_solref", "actuator_gainprm", "actuator_biasprm")
+"""Further mjModel fields that parameters change."""
+
+DERIVED_FIELDS = (
+    "actuator_acc0",
+    "body_invweight0",
+    "body_subtreemass",
+    "dof_M0",
+    "dof_invweight0",
+    "dof_length",
+)
+"""mjModel fields that MuJoCo computes from the others (mj_setConst)."""
+
+WORLD_FIELDS = BODY_FIELDS + EFFECT_FIELDS + DERIVED_FIELDS
+"""Every mjModel field that has a value of its own in each world."""
+
+SHARED_FIELDS = (
+    "actuator_gear",
+    "body_gravcomp",
+    "body_parentid",
+    "body_quat",
+    "dof_damping",
+    "dof_frictionloss",
+    "geom_bodyid",
+    "geom_condim",
+    "geom_conaffinity",
+    "geom_dataid",
+    "geom_margin",
+    "geom_quat",
+    "geom_solimp",
+    "geom_type",
+    "jnt_axis",
+    "jnt_limited",
+    "jnt_margin",
+    "jnt_pos",
+    "jnt_solimp",
+    "jnt_solref",
+    "jnt_stiffness",
+    "jnt_type",
+    "mesh_vert",
+    "qpos0",
+    "qpos_spring",
+)
+"""mjModel fields that move a robot and have one value for all worlds of a batch."""
+
+
+@dataclass
+class Rows:
+    """What parameters act on: n instances, each starting from its body's own numbers.
+
+    Effects write here, always from these compiled values and never from an earlier
+    sample, so that nothing adds up over resets.
+    """
+
+    robot: Robot
+    """Template: names, addresses and sizes that all bodies share."""
+    fields: dict[str, np.ndarray]
+    """mjModel fields, [n, ...] each."""
+    stiffness: np.ndarray
+    """[n, 12] N m/rad."""
+    damping: np.ndarray
+    """[n, 12] N m s/rad."""
+    effort: np.ndarray
+    """[n, 12] largest torque, N m."""
+    velocity_limit: np.ndarray
+    """[n, 12] speed at which no torque is left, rad/s."""
+    friction: np.ndarray
+    """[n] least friction coefficient set so far; infinite if none is."""
+    wrench: np.ndarray
+    """[n, 6] constant force and torque on the trunk, world axes, N and N m."""
+    push_velocity: np.ndarray
+    """[n, pushes, 2] horizontal change of the trunk's velocity at each push, m/s."""
+    start_position: np.ndarray
+    """[n, 12] canonical joint angles at the start, rad."""
+    start_velocity: np.ndarray
+    """[n, 12] canonical joint velocities at the start, rad/s."""
+
+    @property
+    def ground_geom_ids(self) -> np.ndarray:
+        """Geoms of the robot that can touch the ground."""
+        return np.flatnonzero(self.robot.model.geom_conaffinity == 1)
+
+
+def gather_rows(robots: Sequence[Robot], body_ids: np.ndarray) -> Rows:
+    """Start n rows from the bodies `robots[body_ids]`, before any parameter acts.
+
+    Gains and limits are the real robot's own, where its facts give them.
+    """
+    if not robots:
+        raise InputError("a pool needs at least one body")
+    template = robots[0]
+    check_same_structure(robots)
+    bodies = np.asarray(body_ids)
+    names = (*BODY_FIELDS, *EFFECT_FIELDS)
+    stacked = {f: np.stack([getattr(r.model, f) for r in robots]) for f in names}
+
+    def per_joint(name: str) -> np.ndarray:
+        return np.stack([getattr(robot, name) for robot in robots])[bodies]
+
+    n = len(bodies)
+    return Rows(
+        robot=template,
+        fields={name: values[bodies] for name, values in stacked.items()},
+        stiffness=per_joint("stiffness_nm_rad"),
+        damping=per_joint("damping_nm_s_rad"),
+        effort=per_joint("torque_limit_nm"),
+        velocity_limit=per_joint("velocity_limit_rad_s"),
+        friction=np.full(n, np.inf),
+        wrench=np.zeros((n, 6)),
+        push_velocity=np.zeros((n, 0, 2)),
+        start_position=per_joint("default_pose_rad"),
+        start_velocity=np.zeros((n, 12)),
+    )
+
+
+def check_same_structure(robots: Sequence[Robot]) -> None:
+    """Refuse bodies that cannot share one batch: it runs them all in the first's model.
+
+    Names and sizes are not enough: two versions of an imported robot may differ in what
+    no world has a value of its own for, say its joints' dry friction.
+    """
+    first = robots[0]
+    for robot in robots[1:]:
+        for name in ("nq", "nv", "nu", "nbody", "ngeom", "names"):
+            if getattr(robot.model, name) != getattr(first.model, name):
+                raise _differ(robot, first, "joints, geoms or names")
+        for name in SHARED_FIELDS:
+            if not np.array_equal(
+                getattr(robot.model, name), getattr(first.model, name)
+            ):
+                raise _differ(robot, first, name)
+        for name in ("joint_sign", "joint_offset_rad", "foot_geom_ids"):
+            if not np.array_equal(getattr(robot, name), getattr(first, name)):
+                raise _differ(robot, first, name)
+
+
+def _differ(robot: Robot, other: Robot, where: str) -> InputError:
+    return InputError(
+        f"'{robot.name}' and '{other.name}' differ in structure ({where}) and cannot "
+        "share a batch: simulate them apart"
+    )

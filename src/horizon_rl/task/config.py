@@ -1,0 +1,83 @@
+"""Settings of the velocity-tracking task; the defaults are the paper's."""
+
+from dataclasses import dataclass, field
+
+from horizon_rl.errors import InputError
+from horizon_rl.physics.backend import CONTROL_DT
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandCfg:
+    """What the robot is asked to do."""
+
+    max_speed: float = 1.0
+    """Forward and sideways velocity are drawn from +- this, m/s."""
+    max_yaw_rate: float = 1.0
+    """Yaw rate is drawn from +- this, rad/s."""
+    stand_share: float = 0.1
+    """Share of commands that are to stand still."""
+    hold_s: float = 10.0
+    """A command lasts this long, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushCfg:
+    """When the robot is pushed; how hard is a domain parameter."""
+
+    min_interval_s: float = 10.0
+    """Least time from the start, or the last push, to the next, s."""
+    max_interval_s: float = 15.0
+    """Most time to the next push, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseCfg:
+    """Sensor noise, uniform in +- these; the critic sees without."""
+
+    angular_velocity: float = 0.2
+    """rad/s"""
+    gravity: float = 0.05
+    """Of the unit vector."""
+    joint_position: float = 0.01
+    """rad"""
+    joint_velocity: float = 1.5
+    """rad/s"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCfg:
+    """Velocity tracking on flat ground."""
+
+    episode_s: float = 20.0
+    """Longest episode, s."""
+    action_scale: float = 0.25
+    """Joint target = default pose + this times the action, rad."""
+    tilt_limit_deg: float = 70.0
+    """An episode ends when the trunk leans further than this."""
+    command: CommandCfg = field(default_factory=CommandCfg)
+    """Velocity commands."""
+    push: PushCfg = field(default_factory=PushCfg)
+    """Pushes."""
+    noise: NoiseCfg = field(default_factory=NoiseCfg)
+    """Sensor noise of the actor's observations."""
+
+    def __post_init__(self):
+        if not self.episode_s > 0.0 or not self.command.hold_s > 0.0:
+            raise InputError("episode_s and command.hold_s must be above 0")
+        if not 0.0 < self.push.min_interval_s <= self.push.max_interval_s:
+            raise InputError("push intervals must be above 0, the least first")
+
+    @property
+    def max_steps(self) -> int:
+        """Control steps of the longest episode."""
+        return round(self.episode_s / CONTROL_DT)
+
+    @property
+    def hold_steps(self) -> int:
+        """Control steps a command lasts."""
+        return round(self.command.hold_s / CONTROL_DT)
+
+    @property
+    def num_commands(self) -> int:
+        """Commands in the longest episode."""
+        return -(-self.max_steps // self.hold_steps)

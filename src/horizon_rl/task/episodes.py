@@ -1,0 +1,121 @@
+"""Episode records, kept on the device: gates and suites read them, rarely."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+FALL_CAUSES = ("none", "trunk", "tilt", "unhealthy")
+"""Why an episode ended before its time: nothing, trunk contact, lean, broken physics."""
+
+COLUMNS = ("start", "length", "tracking_error", "yaw_error", "return", "cause", "row")
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeTable:
+    """Finished episodes, one row each, as numpy arrays."""
+
+    start: np.ndarray
+    """Control step, counted from `begin`, at which it began; negative if it was set to
+    begin in mid-episode."""
+    length: np.ndarray
+    """Control steps it lasted."""
+    tracking_error: np.ndarray
+    """Time mean of |commanded - actual| horizontal velocity, m/s."""
+    yaw_error: np.ndarray
+    """Time mean of |commanded - actual| yaw rate, rad/s."""
+    returns: np.ndarray
+    """Sum of rewards."""
+    cause: np.ndarray
+    """Index into `FALL_CAUSES`."""
+    row: np.ndarray
+    """Row of the pool: its instance."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:
+    """Put tables one after the other."""
+    names = [field.name for field in fields(EpisodeTable)]
+    columns = ([getattr(table, name) for table in tables] for name in names)
+    return EpisodeTable(*map(np.concatenate, columns))
+
+
+class EpisodeRecorder:
+    """The last episodes, and each world's first, written without leaving the device."""
+
+    def __init__(self, num_worlds: int, capacity: int, device: torch.device):
+        self.capacity = capacity
+        self._sums = torch.zeros((num_worlds, 3), device=device)
+        # The last row takes what is not to be kept: no branch, no host sync.
+        self._ring = torch.zeros((capacity + 1, len(COLUMNS)), device=device)
+        self._first = torch.zeros((num_worlds, len(COLUMNS)), device=device)
+        self._count = torch.zeros((), dtype=torch.long, device=device)
+
+    def clear(self) -> None:
+        """Forget finished and running episodes."""
+        self._sums.zero_()
+        self._first.zero_()
+        self._count.zero_()
+
+    def add(self, error: torch.Tensor, yaw_error: torch.Tensor, reward: torch.Tensor):
+        """Add one control step's errors and reward, [n] each."""
+        self._sums += torch.stack((error, yaw_error, reward), dim=1)
+
+    def finish(
+        self,
+        done: torch.Tensor,
+        step: torch.Tensor,
+        length: torch.Tensor,
+        cause: torch.Tensor,
+        row: torch.Tensor,
+    ) -> None:
+        """Record the episodes that are `done` [n], which lasted `length` steps."""
+        steps = length.clamp(min=1).unsqueeze(1)
+        means = self._sums[:, :2] / steps
+        table = torch.stack(
+            (
+                (step - length).float(),
+                length.float(),
+                means[:, 0],
+                means[:, 1],
+                self._sums[:, 2],
+                cause.float(),
+                row.float(),
+            ),
+            dim=1,
+        )
+        first = done & (step == length)
+        self._first = torch.where(first.unsqueeze(1), table, self._first)
+        slot = (self._count + done.cumsum(0) - 1) % self.capacity
+        self._ring[torch.where(done, slot, self.capacity)] = table
+        self._count += done.sum()
+        self._sums *= (~done).unsqueeze(1)
+
+    def first(self, num_worlds: int) -> EpisodeTable:
+        """Read the first episode since `clear` of the first `num_worlds` worlds."""
+        return _to_table(self._first[:num_worlds])
+
+    def table(self) -> EpisodeTable:
+        """Read the last finished episodes, oldest first."""
+        count = int(self._count)
+        kept = min(count, self.capacity)
+        order = (torch.arange(kept) + count - kept) % self.capacity
+        return _to_table(self._ring[order.to(self._ring.device)])
+
+
+def _to_table(rows: torch.Tensor) -> EpisodeTable:
+    # A copy: the recorder goes on writing where these numbers came from.
+    columns = rows.cpu().numpy().copy().T
+    start, length, error, yaw_error, returns, cause, row = columns
+    return EpisodeTable(
+        start.astype(int),
+        length.astype(int),
+        error,
+        yaw_error,
+        returns,
+        cause.astype(int),
+        row.astype(int),
+    )
