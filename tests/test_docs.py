@@ -60,6 +60,22 @@ def test_training_loop_in_the_readme_runs_and_reaches_the_limits():
     assert phases[-1]["com.offset"].high == 0.3
 
 
+def test_task_example_in_the_docs_runs():
+    pytest.importorskip("mujoco")
+    (code,) = blocks(ROOT / "docs/task.md", "python")
+    world: dict = {}
+    exec(code, world)
+    assert len(world["episodes"]) == 16
+
+
+def test_robots_example_in_the_docs_runs():
+    pytest.importorskip("mujoco")
+    (code,) = blocks(ROOT / "docs/robots.md", "python")[:1]
+    world: dict = {}
+    exec(code, world)
+    assert len(world["robots"]) == 10
+
+
 def test_sampling_example_in_the_docs_runs():
     (code,) = blocks(ROOT / "docs/domains.md", "python")
     world: dict = {}

@@ -1,0 +1,273 @@
+"""The environment, step by step."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from horizon_rl.errors import InputError
+from horizon_rl.task import FALL_CAUSES, NUM_ACTOR, CommandCfg, NoiseCfg, TaskCfg
+from horizon_rl.task.motion import observe_motion
+
+ZERO = torch.zeros((4, 12))
+
+
+def begin(env, scenarios, seed=0):
+    return env.begin(scenarios, seed, rows=torch.arange(env.num_envs))
+
+
+def test_observation_groups_hold_what_they_say(make_env, make_scenarios):
+    env = make_env()
+    scenarios = make_scenarios(env.cfg)
+    begin(env, scenarios)
+    action = torch.linspace(-1.0, 1.0, 48).reshape(4, 12)
+    observations, *_ = env.step(action)
+    state, pool = env.backend.state, scenarios.pool
+    motion = observe_motion(state, torch.from_numpy(pool.default_pose[:4]).float())
+    actor = observations["actor"]
+    assert actor.shape == (4, NUM_ACTOR) == (4, 45)
+    torch.testing.assert_close(actor[:, 0:3], state.angular_velocity)
+    torch.testing.assert_close(actor[:, 3:6], motion.gravity)
+    commands = torch.from_numpy(scenarios.commands[:4, 0]).float()
+    torch.testing.assert_close(actor[:, 6:9], commands)
+    torch.testing.assert_close(actor[:, 9:21], motion.joint_offset)
+    torch.testing.assert_close(actor[:, 21:33], state.joint_velocity)
+    torch.testing.assert_close(actor[:, 33:45], action)
+    critic = observations["critic"]
+    torch.testing.assert_close(critic[:, :45], actor)
+    torch.testing.assert_close(critic[:, 45:48], motion.linear_velocity)
+    assert set(critic[:, 48:52].unique().tolist()) <= {0.0, 1.0}
+    torch.testing.assert_close(critic[:, 52], state.root_position[:, 2])
+    privileged = observations["privileged"].numpy()
+    np.testing.assert_allclose(privileged[:, :5], 1.0, rtol=1e-6)  # Go2 itself.
+    np.testing.assert_allclose(privileged[:, 5:], pool.parameters[:4], rtol=1e-5)
+    assert np.abs(privileged[:, 5:]).max() <= 1.0 + 1e-6
+
+
+def test_sensor_noise_reaches_the_actor_alone(make_env, make_scenarios):
+    env = make_env(num_envs=64, noise=NoiseCfg())
+    observations = env.begin(make_scenarios(env.cfg), 0)
+    noise = observations["actor"] - observations["critic"][:, :45]
+    limits = torch.tensor([0.2] * 3 + [0.05] * 3 + [0.0] * 3 + [0.01] * 12 + [1.5] * 12)
+    largest = noise.abs().amax(dim=0)
+    assert (largest[:33] <= limits + 1e-6).all()
+    assert (largest[:33] >= 0.8 * limits).all()
+    assert largest[33:].max() < 1e-6
+
+
+def test_actions_are_offsets_from_the_default_pose(make_env, make_scenarios):
+    env = make_env()
+    scenarios = make_scenarios(env.cfg)
+    begin(env, scenarios)
+    targets = []
+    env.backend.step = lambda t: targets.append(t.clone())
+    env.step(torch.full((4, 12), 2.0))
+    expected = torch.from_numpy(scenarios.pool.default_pose[:4]).float() + 0.5
+    torch.testing.assert_close(targets[0], expected)
+
+
+def test_command_changes_after_ten_seconds(make_env, make_scenarios):
+    env = make_env(episode_s=0.2, command=CommandCfg(hold_s=0.1))
+    scenarios = make_scenarios(env.cfg)
+    seen = [begin(env, scenarios)["actor"][0, 6:9]]
+    for _ in range(9):
+        observations, *_ = env.step(ZERO)
+        seen.append(observations["actor"][0, 6:9])
+    first, second = torch.from_numpy(scenarios.commands[0]).float()
+    for step, command in enumerate(seen):
+        torch.testing.assert_close(command, first if step < 5 else second)
+
+
+def test_push_adds_exactly_its_velocity_before_its_step(make_env, make_scenarios):
+    env = make_env()
+    scenarios = make_scenarios(env.cfg, levels={"disturbance": 1.0})
+    scenarios = dataclasses.replace(
+        scenarios, push_steps=np.full_like(scenarios.push_steps, 3)
+    )
+    begin(env, scenarios)
+    pushes = []
+    push = env.backend.push
+    env.backend.push = lambda v: (pushes.append(v.clone()), push(v))
+    for _ in range(5):
+        env.step(ZERO)
+    # Both pushes of a scenario fall on step 3 here: they add up.
+    expected = torch.from_numpy(scenarios.pool.push_velocity[:4].sum(axis=1)).float()
+    for step, velocity in enumerate(pushes):
+        torch.testing.assert_close(velocity, expected if step == 3 else 0.0 * expected)
+
+
+def test_trunk_on_the_ground_ends_the_episode_as_a_fall(make_env, make_scenarios):
+    env = make_env()
+    begin(env, make_scenarios(env.cfg, actuation__effort_limit=0.0))
+    for _ in range(100):
+        _, _, done, extras = env.step(ZERO)
+        if done.any():
+            break
+    assert done.any() and not extras["time_outs"].any()
+    cause = FALL_CAUSES[env.episodes.table().cause[0]]
+    assert cause in ("trunk", "tilt")
+
+
+def test_leaning_past_70_degrees_is_a_fall(make_env, make_scenarios):
+    env = make_env()
+    begin(env, make_scenarios(env.cfg))
+    qpos = env.backend._batch.bind("qpos")
+    for world, degrees in enumerate((0.0, 60.0, 80.0, 180.0)):
+        half = np.radians(degrees) / 2.0
+        qpos[world, 2:7] = (2.0, np.cos(half), np.sin(half), 0.0, 0.0)
+    _, _, done, _ = env.step(ZERO)
+    assert done.tolist() == [False, False, True, True]
+    assert {FALL_CAUSES[c] for c in env.episodes.table().cause} == {"tilt"}
+
+
+def test_standing_robot_times_out_and_its_record_is_right(make_env, make_scenarios):
+    env = make_env(episode_s=0.4)
+    scenarios = make_scenarios(env.cfg)
+    begin(env, scenarios)
+    total, errors = torch.zeros(4), torch.zeros(4)
+    for step in range(20):
+        command = env.command
+        read = {}
+        reset = env.backend.reset
+
+        def spy(mask, rows, reset=reset, read=read):
+            pose = torch.zeros(12)
+            read["velocity"] = observe_motion(env.backend.state, pose).linear_velocity
+            reset(mask, rows)
+
+        env.backend.reset = spy
+        _, reward, done, extras = env.step(ZERO)
+        env.backend.reset = reset
+        total += reward
+        errors += (command[:, :2] - read["velocity"][:, :2]).norm(dim=1)
+        assert done.all() == (step == 19)
+    assert extras["time_outs"].all()
+    table = env.episodes.table()
+    assert table.length.tolist() == [20] * 4
+    assert table.start.tolist() == [0] * 4
+    assert table.row.tolist() == [0, 1, 2, 3]
+    assert [FALL_CAUSES[c] for c in table.cause] == ["none"] * 4
+    np.testing.assert_allclose(table.returns, total, rtol=1e-5)
+    np.testing.assert_allclose(table.tracking_error, errors / 20, rtol=1e-5)
+
+
+def test_nothing_of_the_last_episode_is_left_after_a_reset(make_env, make_scenarios):
+    env = make_env(episode_s=0.1)
+    begin(env, make_scenarios(env.cfg))
+    for _ in range(5):
+        observations, _, done, _ = env.step(torch.randn(4, 12))
+    assert done.all()
+    assert (observations["actor"][:, 33:] == 0.0).all()  # Last action.
+    assert (env.episode_length_buf == 0).all()
+    state = env.backend.state
+    assert (state.foot_force == 0.0).all() and (state.torque == 0.0).all()
+    _, reward, _, _ = env.step(ZERO)
+    assert torch.isfinite(reward).all()
+
+
+def test_start_of_later_episodes_counts_from_begin(make_env, make_scenarios):
+    env = make_env(episode_s=0.1)
+    begin(env, make_scenarios(env.cfg))
+    for _ in range(15):
+        env.step(ZERO)
+    assert sorted(env.episodes.table().start.tolist()) == [0] * 4 + [5] * 4 + [10] * 4
+
+
+def test_episode_set_to_begin_in_mid_episode_has_a_negative_start(
+    make_env, make_scenarios
+):
+    env = make_env(episode_s=0.2)
+    begin(env, make_scenarios(env.cfg))
+    env.episode_length_buf = torch.tensor([0, 2, 4, 6])
+    for _ in range(10):
+        env.step(ZERO)
+    starts = env.episodes.table().start
+    assert sorted(starts.tolist()) == [-6, -4, -2, 0]
+
+
+def test_broken_world_is_reset_counted_and_not_seen_by_the_learner(
+    make_env, make_scenarios
+):
+    broken, whole = make_env(), make_env()
+    for env in (broken, whole):
+        begin(env, make_scenarios(env.cfg))
+    broken.backend._batch.bind("qvel")[2] = np.nan
+    seen = broken.step(ZERO)
+    expected = whole.step(ZERO)
+    others = [0, 1, 3]
+    for name in ("actor", "critic"):
+        assert torch.isfinite(seen[0][name]).all()
+        torch.testing.assert_close(seen[0][name][others], expected[0][name][others])
+    assert seen[1][2] == 0.0 and seen[2].tolist() == [False, False, True, False]
+    torch.testing.assert_close(seen[1][others], expected[1][others])
+    assert FALL_CAUSES[broken.episodes.table().cause[0]] == "unhealthy"
+    assert broken.backend.counters.unhealthy == 1
+    for _ in range(10):
+        observations, reward, _, _ = broken.step(ZERO)
+        assert torch.isfinite(observations["actor"]).all()
+        assert torch.isfinite(reward).all()
+
+
+def test_same_seed_gives_the_same_trajectories(make_env, make_scenarios):
+    def run():
+        env = make_env(noise=NoiseCfg(), episode_s=0.3)
+        env.begin(make_scenarios(env.cfg, levels={"mass": 1.0}), seed=7)
+        generator = torch.Generator().manual_seed(0)
+        history = []
+        for _ in range(40):
+            action = torch.randn((4, 12), generator=generator)
+            observations, reward, *_ = env.step(action)
+            history.append(torch.cat((observations["actor"], reward[:, None]), dim=1))
+        return torch.stack(history)
+
+    assert torch.equal(run(), run())
+
+
+def test_rows_outside_the_scenarios_are_refused(make_env, make_scenarios):
+    env = make_env()
+    with pytest.raises(InputError, match=r"rows must lie in 0\.\.7"):
+        env.begin(make_scenarios(env.cfg, m=8), 0, rows=torch.tensor([0, 1, 2, 8]))
+
+
+@pytest.mark.parametrize("changes", [{"episode_s": 0.0}, {"episode_s": -1.0}])
+def test_impossible_task_is_refused(changes):
+    with pytest.raises(InputError):
+        TaskCfg(**changes)
+
+
+def test_rsl_rl_trains_on_it(make_env, make_scenarios):
+    from rsl_rl.runners import OnPolicyRunner
+
+    env = make_env(num_envs=8)
+    env.begin(make_scenarios(env.cfg, m=32), seed=0)
+    mlp = {
+        "class_name": "MLPModel",
+        "hidden_dims": [32],
+        "activation": "elu",
+        "obs_normalization": True,
+    }
+    gaussian = {"class_name": "GaussianDistribution", "init_std": 1.0}
+    runner = OnPolicyRunner(
+        env,  # pyright: ignore[reportArgumentType]
+        {
+            "num_steps_per_env": 8,
+            "save_interval": 1000,
+            "obs_groups": {"actor": ["actor"], "critic": ["critic", "privileged"]},
+            "actor": {**mlp, "distribution_cfg": gaussian},
+            "critic": mlp,
+            "algorithm": {
+                "class_name": "PPO",
+                "num_learning_epochs": 1,
+                "num_mini_batches": 2,
+            },
+        },
+        log_dir=None,
+        device="cpu",
+    )
+    before = [p.clone() for p in runner.alg.actor.parameters()]
+    runner.learn(2, init_at_random_ep_len=True)
+    after = list(runner.alg.actor.parameters())
+    changed = [not torch.equal(a, b) for a, b in zip(before, after, strict=True)]
+    assert any(changed)
+    assert all(torch.isfinite(p).all() for p in after)
