@@ -12,7 +12,13 @@ from mjbatch import Batch
 from horizon_rl.bench.timing import median_costs, resident_bytes
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
-from horizon_rl.physics import PHYSICS_STEPS, WORLD_FIELDS, CpuBackend, sample_pool
+from horizon_rl.physics import (
+    PHYSICS_STEPS,
+    WORLD_FIELDS,
+    CpuBackend,
+    cores_for_physics,
+    sample_pool,
+)
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.robots import REFERENCE, build_robot, generate, load_preset
 from horizon_rl.task import Scenarios, TaskCfg, VelocityEnv, draw_scenarios
@@ -80,7 +86,8 @@ def measure_physics(
         return STEPS * num_envs
 
     works = {"bare": _bare_loop(subject, targets, num_threads), "backend": step_backend}
-    costs = median_costs(works, repeats)
+    with cores_for_physics(backend):
+        costs = median_costs(works, repeats)
     return {
         "steps_per_s": 1.0 / costs["backend"],
         "bare_steps_per_s": 1.0 / costs["bare"],
@@ -107,7 +114,8 @@ def measure_env(
         return STEPS * num_envs
 
     shares: list[float] = []
-    cost = median_costs({"env": step_env}, repeats)["env"]
+    with cores_for_physics(env.backend):
+        cost = median_costs({"env": step_env}, repeats)["env"]
     physics_cost = median(shares[1:]) / (STEPS * num_envs)
     return {
         "steps_per_s": 1.0 / cost,

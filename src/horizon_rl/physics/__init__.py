@@ -12,6 +12,7 @@ from horizon_rl.physics.effects import EFFECTS, Effect, check_catalogue
 from horizon_rl.physics.motors import torque_bounds
 from horizon_rl.physics.pool import BODY_DESCRIPTORS, Pool, build_pool, sample_pool
 from horizon_rl.physics.rows import WORLD_FIELDS, Rows
+from horizon_rl.physics.threads import cores_for_physics
 
 __all__ = [
     "BODY_DESCRIPTORS",
@@ -28,6 +29,7 @@ __all__ = [
     "WorldState",
     "build_pool",
     "check_catalogue",
+    "cores_for_physics",
     "sample_pool",
     "torque_bounds",
 ]

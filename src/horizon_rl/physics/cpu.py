@@ -64,9 +64,10 @@ class CpuBackend:
         self._ctrl, self._wrench = bind("ctrl"), bind("xfrc_applied")
         self._warning = bind("warning")
         self._sensors, self._force = bind("sensordata"), bind("actuator_force")
-        self._offset = robot.joint_offset_rad
         self._dofs = _as_slice(robot.dof_adr)
         self._positions = _as_slice(robot.qpos_adr)
+        self._sign = torch.from_numpy(robot.joint_sign).float()
+        self._offset = torch.from_numpy(robot.joint_offset_rad).float()
         self.state = _allocate(num_worlds)
 
     def load(self, pool: Pool) -> None:
@@ -92,7 +93,7 @@ class CpuBackend:
         self._read()
 
     def step(self, targets: torch.Tensor) -> None:
-        self._ctrl[:] = targets.numpy() - self._offset
+        self._ctrl[:] = targets.numpy() - self.robot.joint_offset_rad
         for _ in range(PHYSICS_STEPS):
             torque_bounds(
                 self.robot.joint_sign * self._qvel[:, self._dofs],
@@ -106,7 +107,7 @@ class CpuBackend:
 
     def push(self, velocity: torch.Tensor) -> None:
         self._qvel[:, :2] += velocity.numpy()
-        self._read()
+        self.state.linear_velocity.copy_(torch.from_numpy(self._qvel[:, :3]))
 
     def snapshot(self) -> Snapshot:
         fields = {name: values.copy() for name, values in self._fields.items()}
@@ -125,22 +126,21 @@ class CpuBackend:
 
     def _read(self) -> None:
         """Copy the engine's float64 state into the task's float32 tensors."""
-        robot, state = self.robot, self.state
-        position = robot.joint_sign * self._qpos[:, self._positions] + self._offset
-        velocity = robot.joint_sign * self._qvel[:, self._dofs]
-        for tensor, values in (
-            (state.root_position, self._qpos[:, :3]),
-            (state.root_quat, self._qpos[:, 3:7]),
-            (state.linear_velocity, self._qvel[:, :3]),
-            (state.angular_velocity, self._qvel[:, 3:6]),
-            (state.joint_position, position),
-            (state.joint_velocity, velocity),
-            (state.torque, self._force),
-            (state.foot_force, self._sensors[:, robot.foot_sensor_adr]),
-            (state.trunk_force, self._sensors[:, robot.trunk_sensor_adr]),
-            (state.healthy, self._healthy()),
-        ):
-            tensor.copy_(torch.from_numpy(values))
+        state = self.state
+        qpos = torch.from_numpy(self._qpos).float()
+        qvel = torch.from_numpy(self._qvel).float()
+        sensors = torch.from_numpy(self._sensors).float()
+        state.root_position.copy_(qpos[:, :3])
+        state.root_quat.copy_(qpos[:, 3:7])
+        state.linear_velocity.copy_(qvel[:, :3])
+        state.angular_velocity.copy_(qvel[:, 3:6])
+        angles, rates = qpos[:, self._positions], qvel[:, self._dofs]
+        torch.addcmul(self._offset, self._sign, angles, out=state.joint_position)
+        torch.mul(self._sign, rates, out=state.joint_velocity)
+        state.torque.copy_(torch.from_numpy(self._force))
+        state.foot_force.copy_(sensors[:, self.robot.foot_sensor_adr])
+        state.trunk_force.copy_(sensors[:, self.robot.trunk_sensor_adr])
+        state.healthy.copy_(torch.from_numpy(self._healthy()))
 
     def _healthy(self) -> np.ndarray:
         # NaN fails the comparison too. Where MuJoCo saw bad numbers it has put the

@@ -1,11 +1,12 @@
 """Rollout: a policy on frozen scenarios, one episode each. Gates and suites share it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import torch
 from tensordict import TensorDict
 
+from horizon_rl.physics import cores_for_physics
 from horizon_rl.task.env import NUM_ACTIONS, VelocityEnv
 from horizon_rl.task.episodes import EpisodeTable, concatenate
 from horizon_rl.task.scenarios import Scenarios
@@ -51,25 +52,37 @@ def rollout(
         seed: Seed of the sensor noise.
         progress: Called with (control steps done, control steps at most).
     """
-    n, total = env.num_envs, len(scenarios)
+    n, total, longest = env.num_envs, len(scenarios), env.max_episode_length
     passes = -(-total // n)
     tables = []
-    for number in range(passes):
-        first = number * n
-        # The last pass may have worlds to spare: they repeat the last scenario.
-        rows = torch.arange(first, first + n).clamp(max=total - 1).to(env.device)
-        observations = env.begin(scenarios, seed + number, rows)
-        running = torch.ones(n, dtype=torch.bool, device=env.device)
-        policy.reset(running)
-        for step in range(env.max_episode_length):
-            observations, _, done, _ = env.step(policy.act(observations))
-            policy.reset(done)
-            running &= ~done
-            if progress:
-                done_steps = number * env.max_episode_length + step + 1
-                progress(done_steps, passes * env.max_episode_length)
-            # Ask only now and then: every answer waits for the device.
-            if step % 50 == 49 and not running.any():
-                break
-        tables.append(env.episodes.first(min(n, total - first)))
+    with cores_for_physics(env.backend):
+        for number in range(passes):
+            first = number * n
+            # The last pass may have worlds to spare: they repeat the last scenario.
+            rows = torch.arange(first, first + n).clamp(max=total - 1)
+            for step in _steps(env, policy, scenarios, rows, seed + number):
+                if progress:
+                    progress(number * longest + step, passes * longest)
+            tables.append(env.episodes.first(min(n, total - first)))
     return concatenate(tables)
+
+
+def _steps(
+    env: VelocityEnv,
+    policy: Policy,
+    scenarios: Scenarios,
+    rows: torch.Tensor,
+    seed: int,
+) -> Iterator[int]:
+    """Run one episode per world, yielding after each control step."""
+    observations = env.begin(scenarios, seed, rows.to(env.device))
+    running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    policy.reset(running)
+    for step in range(1, env.max_episode_length + 1):
+        observations, _, done, _ = env.step(policy.act(observations))
+        policy.reset(done)
+        running &= ~done
+        yield step
+        # Ask only now and then: every answer waits for the device.
+        if step % 50 == 0 and not running.any():
+            return
