@@ -40,8 +40,7 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if origin in (Union, UnionType):
         if data is None and NoneType in args:
             return None
-        (inner,) = (arg for arg in args if arg is not NoneType)
-        return _decode(inner, data, where)
+        return _decode_first([a for a in args if a is not NoneType], data, where)
     if origin is Literal:
         return _expect(data in args, data, where, f"one of {', '.join(map(str, args))}")
     if origin is tuple and isinstance(data, list | tuple):
@@ -54,6 +53,17 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if kind in (int, bool, str):
         return _expect(type(data) is kind, data, where, f"of type {kind.__name__}")
     raise InputError(f"{where}: {data!r} does not fit {kind}")
+
+
+def _decode_first(kinds: list[Any], data: Any, where: str) -> Any:
+    """Decode as the first of several types that fits; dataclasses differ by fields."""
+    complaints = []
+    for kind in kinds:
+        try:
+            return _decode(kind, data, where)
+        except InputError as error:
+            complaints.append(str(error))
+    raise InputError(" or ".join(complaints))
 
 
 @cache

@@ -34,6 +34,8 @@ def test_json_has_the_documented_fields(capsys):
         "coverage": pytest.approx(0.2 / 4.6),
         "unit": "",
         "draws": 1,
+        "mass_power": 0.0,
+        "length_power": 0.0,
         "about": "factor on every body's mass and inertia",
     }
 

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from horizon_rl.cli.common import print_json, read_catalogue
 from horizon_rl.domains import Catalogue, Levels, Range
-from horizon_rl.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,27 +27,12 @@ class DomainsCmd:
 
 def run(cmd: DomainsCmd) -> None:
     catalogue = read_catalogue(cmd.catalogue)
-    levels = parse_levels(cmd.level, catalogue)
+    levels = catalogue.parse_levels(",".join(cmd.level))
     data = describe(catalogue, levels)
     if cmd.json:
         print_json(data)
     else:
         Console().print(_table(data))
-
-
-def parse_levels(texts: tuple[str, ...], catalogue: Catalogue) -> dict[str, float]:
-    """Read `group=level` and `all=level`, each text with commas between several."""
-    levels: dict[str, float] = {}
-    for text in (part.strip() for texts_ in texts for part in texts_.split(",")):
-        name, _, number = text.partition("=")
-        try:
-            level = float(number)
-        except ValueError:
-            message = f"level '{text}' is not of the form group=number, as in mass=0.5"
-            raise InputError(message) from None
-        levels |= dict.fromkeys(catalogue.names if name == "all" else (name,), level)
-    catalogue.coverage(levels)  # Refuses unknown groups and levels outside 0..1.
-    return levels
 
 
 def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
@@ -65,6 +49,8 @@ def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
                 "coverage": p.coverage_at(level),
                 "unit": p.unit,
                 "draws": p.draws,
+                "mass_power": p.mass_power,
+                "length_power": p.length_power,
                 "about": p.about,
             }
             for p in group.parameters

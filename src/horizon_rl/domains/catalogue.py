@@ -67,6 +67,21 @@ class Catalogue:
         names = CORE_GROUPS if groups == "core" else groups.split(",")
         return tuple(self[name.strip()].name for name in names)
 
+    def parse_levels(self, text: str) -> dict[str, float]:
+        """Read levels written as `mass=0.5,com=0.2`; `all=0.25` names every group."""
+        levels: dict[str, float] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, _, number = part.partition("=")
+            try:
+                level = float(number)
+            except ValueError:
+                raise InputError(
+                    f"level '{part}' is not of the form group=number, as in mass=0.5"
+                ) from None
+            levels |= dict.fromkeys(self.names if name == "all" else (name,), level)
+        self.coverage(levels)  # Refuses unknown groups and levels outside 0..1.
+        return levels
+
     def ranges(self, levels: Levels) -> dict[str, Range]:
         """Return the range of every parameter when each group is at its level."""
         return {
