@@ -1,47 +1,37 @@
-"""The `horizon` command: parsing and wiring only."""
+"""The `horizon` command: parsing and wiring only.
+
+Every command is a module here with a dataclass, whose fields are its flags, and a
+function `run`. Only the module of the command that is run gets imported: `horizon
+domains` must not wait for torch.
+"""
 
 import os
 import sys
 import warnings
-from typing import Annotated
+from importlib import import_module
 
 import tyro
+from rich.console import Console
+from rich.table import Table
 
 from horizon_rl import __version__
-from horizon_rl.cli import bench, domains, rehearse, robots
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, unknown
 
-RUN = {
-    bench.BenchCmd: bench.run,
-    domains.DomainsCmd: domains.run,
-    rehearse.RehearseCmd: rehearse.run,
-    robots.RobotsCmd: robots.run,
+COMMANDS = {
+    "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
+    "train": ("TrainCmd", "a policy by PPO"),
+    "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
+    "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
+    "bench": ("BenchCmd", "what the parts cost on this machine"),
 }
-
-Command = (
-    Annotated[rehearse.RehearseCmd, tyro.conf.subcommand("rehearse")]
-    | Annotated[domains.DomainsCmd, tyro.conf.subcommand("domains")]
-    | Annotated[robots.RobotsCmd, tyro.conf.subcommand("robots")]
-    | Annotated[bench.BenchCmd, tyro.conf.subcommand("bench")]
-)
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the command line `args`; returns the exit code, 2 for bad input."""
     args = sys.argv[1:] if args is None else args
-    if args == ["--version"]:
-        print(f"horizon-rl {__version__}")
-        return 0
     warnings.showwarning = _show_warning
     try:
-        cmd = tyro.cli(
-            Command,  # pyright: ignore[reportArgumentType]
-            prog="horizon",
-            description="Recoverability-governed curricula for legged robots.",
-            args=args,
-            config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagCreatePairsOff),
-        )
-        RUN[type(cmd)](cmd)
+        return _dispatch(args)
     except InputError as error:
         print(f"horizon: {error}", file=sys.stderr)
         return 2
@@ -56,7 +46,41 @@ def main(args: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("horizon: interrupted; what was judged is kept", file=sys.stderr)
         return 130
+
+
+def _dispatch(args: list[str]) -> int:
+    name = args[0] if args else "--help"
+    if name in ("-h", "--help"):
+        _print_help()
+        return 0
+    if name == "--version":
+        print(f"horizon-rl {__version__}")
+        return 0
+    if name not in COMMANDS:
+        raise InputError(unknown("command", name, COMMANDS))
+    module = import_module(f"horizon_rl.cli.{name}")
+    kind, rest = getattr(module, COMMANDS[name][0]), args[1:]
+    cmd = tyro.cli(
+        kind,
+        prog=f"horizon {name}",
+        args=rest,
+        # A command whose defaults hang on its flags says so itself.
+        default=module.default(rest) if hasattr(module, "default") else None,
+        config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagCreatePairsOff),
+    )
+    module.run(cmd)
     return 0
+
+
+def _print_help() -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for name, (_, about) in COMMANDS.items():
+        table.add_row(f"[bold]{name}[/]", about)
+    console = Console()
+    console.print("usage: horizon COMMAND [OPTIONS]\n", markup=False)
+    console.print("Recoverability-governed curricula for legged robots.\n")
+    console.print(table)
+    console.print("\nhorizon COMMAND --help explains a command.")
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):

@@ -1,0 +1,257 @@
+"""`horizon train`: PPO at fixed ranges, with progress, checkpoints and resume."""
+
+import signal
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import tyro
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from horizon_rl.cli.common import needs_extra, read_catalogue
+from horizon_rl.errors import InputError, unknown
+
+with needs_extra("train"):
+    from horizon_rl.learning.checkpoint import load_checkpoint
+    from horizon_rl.training import (
+        Iteration,
+        PolicyKind,
+        Preset,
+        Run,
+        TrainCfg,
+        newest_checkpoint,
+        preset_cfg,
+        success_rate,
+    )
+    from horizon_rl.training.run import load_weights
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCmd:
+    """Train a policy by PPO at fixed ranges: the `base` method."""
+
+    method: Literal["base"] = "base"
+    """base: fixed ranges throughout."""
+    preset: Preset = "laptop"
+    """smoke: seconds; laptop: two cores; paper: the paper's tables."""
+    policy: PolicyKind = "mlp"
+    """The actor: transformer or mlp."""
+    run: Path | None = None
+    """Directory of the run; without it, logs/train/<date and time>."""
+    resume: Path | None = None
+    """Go on with the run in this directory, with the settings it was started with."""
+    init: Path | None = None
+    """Checkpoint to start from: its weights, not its counters."""
+    catalogue: Path | None = None
+    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    wandb: bool = False
+    """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
+    cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
+
+
+def default(args: Sequence[str]) -> TrainCmd:
+    """Return the defaults that --preset and --policy in `args` ask for."""
+    flags = ArgumentParser(add_help=False, allow_abbrev=False)
+    flags.add_argument("--preset", default="laptop")
+    flags.add_argument("--policy", default="mlp")
+    chosen, _ = flags.parse_known_args(args)
+    if chosen.policy not in get_args(PolicyKind):
+        raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
+    return TrainCmd(cfg=preset_cfg(chosen.preset, chosen.policy))
+
+
+def run(cmd: TrainCmd) -> None:
+    console = Console()
+    run = _open(cmd)
+    console.print(f"Run: {run.path}", soft_wrap=True)
+    with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
+        stopped = _train(run, stop, writer, console)
+    if stopped:
+        console.print(
+            f"Stopped and saved. Go on with: horizon train --resume {run.path}",
+            soft_wrap=True,
+        )
+        return
+    console.print(f"Finished: {run.budget_spent}.")
+    _report(run, console)
+
+
+def _open(cmd: TrainCmd) -> Run:
+    if cmd.resume:
+        if cmd.run or cmd.init:
+            raise InputError("--resume goes on with a run: leave out --run and --init")
+        return Run.resume(cmd.resume)
+    cfg = cmd.cfg
+    if not (cfg.steps or cfg.minutes):
+        raise InputError("no budget: give --steps or --minutes")
+    stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    path = cmd.run or Path("logs/train") / f"{stamp}_{cmd.policy}-{cfg.robot}"
+    checkpoint = load_checkpoint(cmd.init) if cmd.init else None
+    run = Run.create(cfg, read_catalogue(cmd.catalogue), path)
+    if checkpoint and cmd.init:
+        load_weights(run.trainer, checkpoint, cmd.init)
+    return run
+
+
+def _train(run: Run, stop: "_Stop", writer: Any, console: Console) -> bool:
+    """Train to the end of the budget or the user's patience; returns which."""
+    board = _Board(run)
+    live = (
+        Live(board.table(), console=console, auto_refresh=False)
+        if console.is_terminal
+        else nullcontext()
+    )
+    with live:
+        for iteration in run.iterations():
+            board.add(iteration)
+            _write(writer, iteration)
+            if isinstance(live, Live):
+                live.update(board.table(), refresh=True)
+            elif iteration.number % 10 == 1:
+                console.print(board.line(), soft_wrap=True)
+            if stop.asked:
+                # The segment ends here: what it learnt is kept, as a boundary.
+                run.trainer.segment += 1
+                run.save()
+                return True
+    return False
+
+
+def _report(run: Run, console: Console) -> None:
+    """Measure the trained policy on fresh episodes, and say where it lies."""
+    cfg = run.trainer.cfg
+    if cfg.probe_episodes:
+        episodes = run.trainer.probe(cfg.probe_episodes, cfg.seed)
+        share = success_rate(episodes, cfg.task.max_steps)
+        console.print(
+            f"Success on {len(episodes)} fresh episodes, mean actions: {share:.1%} "
+            f"(tracking error {episodes.tracking_error.mean():.3f} m/s)"
+        )
+    console.print(f"Checkpoint: {newest_checkpoint(run.path)}", soft_wrap=True)
+
+
+class _Board:
+    """Progress: the last iteration's figures, speeds and the time left."""
+
+    def __init__(self, run: Run):
+        self.run = run
+        self.began = time.perf_counter()
+        self.first_steps = run.trainer.env_steps
+        self.last: Iteration | None = None
+
+    def add(self, iteration: Iteration) -> None:
+        self.last = iteration
+
+    def figures(self) -> dict[str, str]:
+        last, cfg = self.last, self.run.trainer.cfg
+        if last is None:
+            return {"iteration": "0", "": "compiling and filling buffers"}
+        steps = cfg.steps_per_iteration
+        return {
+            "iteration": f"{last.number}",
+            "env steps": f"{last.env_steps / 1e6:.2f} M",
+            "steps/s": f"{steps / (last.collect_s + last.learn_s):,.0f}",
+            "collecting": f"{steps / last.collect_s:,.0f}/s",
+            "learning": f"{steps / last.learn_s:,.0f}/s",
+            "reward": f"{last.reward:.4f}",
+            "episode length": _share(last.episode_length),
+            "tracking error": _number(last.tracking_error),
+            "time left": self._time_left(),
+        }
+
+    def table(self) -> Table:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for name, value in self.figures().items():
+            table.add_row(f"[bold]{name}[/]", value)
+        return table
+
+    def line(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.figures().items())
+
+    def _time_left(self) -> str:
+        cfg, trainer = self.run.trainer.cfg, self.run.trainer
+        elapsed = time.perf_counter() - self.began
+        estimates = []
+        if cfg.steps:
+            speed = (trainer.env_steps - self.first_steps) / elapsed
+            estimates.append((cfg.steps - trainer.env_steps) / speed)
+        if cfg.minutes:
+            estimates.append(60.0 * cfg.minutes - self.run.trained_s - elapsed)
+        left = max(0.0, min(estimates, default=0.0))
+        return f"{left / 60.0:.1f} min"
+
+
+def _share(value: float | None) -> str:
+    return "none ended yet" if value is None else f"{value:.0%} of the longest"
+
+
+def _number(value: float | None) -> str:
+    return "none ended yet" if value is None else f"{value:.3f} m/s"
+
+
+def _write(writer: "SummaryWriter", iteration: Iteration) -> None:
+    step = iteration.env_steps
+    writer.add_scalar("train/reward", iteration.reward, step)
+    if iteration.episode_length is not None and iteration.tracking_error is not None:
+        writer.add_scalar("train/episode_length", iteration.episode_length, step)
+        writer.add_scalar("train/tracking_error", iteration.tracking_error, step)
+    writer.add_scalar("time/collect_s", iteration.collect_s, step)
+    writer.add_scalar("time/learn_s", iteration.learn_s, step)
+    for name, value in iteration.figures.items():
+        writer.add_scalar(f"learn/{name}", value, step)
+
+
+@contextmanager
+def _writer(path: Path, wandb: bool) -> Iterator["SummaryWriter"]:
+    """Open the run's TensorBoard file; with `wandb`, mirror it there."""
+    if wandb:
+        try:
+            import wandb as client  # pyright: ignore[reportMissingImports]
+        except ModuleNotFoundError as error:
+            raise InputError("--wandb needs wandb: pip install wandb") from error
+        client.init(project="horizon-rl", name=path.name, sync_tensorboard=True)
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(str(path))
+    try:
+        yield writer
+    finally:
+        writer.close()
+
+
+class _Stop:
+    """Whether the user has asked to stop."""
+
+    asked = False
+
+
+@contextmanager
+def _graceful_stop() -> Iterator[_Stop]:
+    """Turn the first Ctrl-C into a request; the second stops at once."""
+    stop = _Stop()
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number, frame):
+        stop.asked = True
+        signal.signal(signal.SIGINT, before)
+        print(
+            "\nstopping after this iteration; Ctrl-C again stops at once",
+            file=sys.stderr,
+        )
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,111 @@
+"""Checkpoints: a directory with weights in safetensors and the rest in JSON.
+
+No pickle is ever written or loaded. A checkpoint holds everything that learns, and
+enough about its making to go on, to be evaluated, or to be refused with a reason.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from horizon_rl import __version__
+from horizon_rl.durable import write_directory
+from horizon_rl.errors import InputError
+from horizon_rl.records import decode, dumps, encode
+
+SCHEMA = 1
+"""Version of the format; grows when it changes."""
+
+WEIGHTS = "weights.safetensors"
+RECORD = "checkpoint.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRecord:
+    """All of a checkpoint but its tensors."""
+
+    schema: int = SCHEMA
+    version: str = __version__
+    """Version of the package that wrote it."""
+    weights_sha256: str = ""
+    """Checksum of the weights file."""
+    numbers: dict[str, float]
+    """What learns and is no tensor: learning rate, ..."""
+    counters: dict[str, int]
+    """iteration, env_steps, segment, ..."""
+    seed: int
+    config: dict[str, Any]
+    """The run's whole configuration."""
+    catalogue: dict[str, Any]
+    """The catalogue it was trained with."""
+    levels: dict[str, float]
+    """Level of every group that it was trained at."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint in memory."""
+
+    tensors: dict[str, torch.Tensor]
+    record: CheckpointRecord
+
+
+def save_checkpoint(
+    path: Path, tensors: Mapping[str, torch.Tensor], record: CheckpointRecord
+) -> str:
+    """Write a checkpoint directory whole or not at all; returns its digest."""
+    weights = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+    fields = {**encode(record), "weights_sha256": hashlib.sha256(weights).hexdigest()}
+
+    def fill(folder: Path) -> None:
+        (folder / WEIGHTS).write_bytes(weights)
+        (folder / RECORD).write_text(dumps(fields))
+
+    return write_directory(path, fill)
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read and verify a checkpoint; a bad one is refused with file and cause."""
+    record = _read_record(path / RECORD)
+    file = path / WEIGHTS
+    try:
+        weights = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    if hashlib.sha256(weights).hexdigest() != record.weights_sha256:
+        raise InputError(f"{file} is damaged: its checksum is not the recorded one")
+    try:
+        return Checkpoint(load(weights), record)
+    except SafetensorError as error:
+        raise InputError(f"{file} is not a safetensors file: {error}") from error
+
+
+def _read_record(file: Path) -> CheckpointRecord:
+    try:
+        data = json.loads(file.read_text())
+    except OSError as error:
+        raise InputError(
+            f"cannot read {file}: {error.strerror}. A checkpoint is a directory with "
+            f"{WEIGHTS} and {RECORD}"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{file} is damaged: {error}") from error
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(schema, int):
+        raise InputError(f"{file} has no schema version: not written by horizon-rl")
+    if schema > SCHEMA:
+        raise InputError(
+            f"{file}: schema {schema}, written by horizon-rl {data.get('version')}; this "
+            f"version ({__version__}) reads up to schema {SCHEMA}: upgrade horizon-rl"
+        )
+    try:
+        return decode(CheckpointRecord, data)
+    except InputError as error:
+        raise InputError(f"{file} is damaged: {error}") from error

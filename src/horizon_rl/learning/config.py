@@ -1,0 +1,176 @@
+"""Settings of actors, critic and PPO; the defaults are the paper's tables."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from horizon_rl.errors import InputError
+
+Activation = Literal["gelu", "elu", "relu", "tanh"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerCfg:
+    """A decoder-only transformer over the recent past."""
+
+    num_layers: int = 1
+    """Decoder layers. Every layer looks back one window: the actor sees
+    `num_layers * window` steps."""
+    embedding_dim: int = 128
+    """Width of a token."""
+    num_heads: int = 8
+    """Attention heads; each is `embedding_dim / num_heads` wide."""
+    feedforward_dim: int = 512
+    """Width inside a layer's feed-forward part."""
+    window: int = 127
+    """Past steps that a layer attends to, beside the current one."""
+    rope_base: float = 10000.0
+    """Base of the rotary position embedding."""
+    initial_std: float = 1.2
+    """Standard deviation of the action noise at the start; learned from there."""
+    std_parameter: Literal["scalar", "log"] = "scalar"
+    """What is learned of it: itself, or its logarithm."""
+
+    def __post_init__(self):
+        for name in ("num_layers", "embedding_dim", "num_heads", "feedforward_dim"):
+            _require(name, getattr(self, name), 1)
+        _require("window", self.window, 1)
+        _require("rope_base", self.rope_base, 1.0)
+        _require("initial_std", self.initial_std, 1e-6)
+        if self.embedding_dim % (2 * self.num_heads):
+            raise InputError(
+                f"embedding_dim is {self.embedding_dim}; it must be a multiple of twice"
+                f" num_heads ({self.num_heads}): rotary embeddings turn pairs"
+            )
+
+    @property
+    def reach(self) -> int:
+        """Past steps that can change an action."""
+        return self.num_layers * self.window
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlpCfg:
+    """An actor without memory: the ablation."""
+
+    hidden_dims: tuple[int, ...] = (512, 256, 128)
+    """Widths of the hidden layers."""
+    activation: Activation = "gelu"
+    """Between the layers."""
+    initial_std: float = 1.2
+    """Standard deviation of the action noise at the start; learned from there."""
+    std_parameter: Literal["scalar", "log"] = "scalar"
+    """What is learned of it: itself, or its logarithm."""
+
+    def __post_init__(self):
+        _require_widths("hidden_dims", self.hidden_dims)
+        _require("initial_std", self.initial_std, 1e-6)
+
+
+ActorCfg = TransformerCfg | MlpCfg
+
+
+def action_noise(cfg: ActorCfg) -> dict[str, object]:
+    """Return rsl_rl's settings of the Gaussian that actions are drawn from."""
+    return {
+        "class_name": "GaussianDistribution",
+        "init_std": cfg.initial_std,
+        "std_type": cfg.std_parameter,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticCfg:
+    """The value function, which may know the instance."""
+
+    hidden_dims: tuple[int, ...] = (512, 256, 128)
+    """Widths of the hidden layers."""
+    encoder_dim: int = 64
+    """Width of the layer that encodes the privileged group."""
+    activation: Activation = "gelu"
+    """Between the layers."""
+
+    def __post_init__(self):
+        _require_widths("hidden_dims", self.hidden_dims)
+        _require("encoder_dim", self.encoder_dim, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PpoCfg:
+    """Proximal policy optimisation."""
+
+    num_steps: int = 24
+    """Steps that each environment contributes to an update."""
+    num_epochs: int = 8
+    """Passes over the collected steps."""
+    num_minibatches: int = 4
+    """Parts into which a pass cuts them."""
+    reshuffle: bool = True
+    """Cut them differently in every pass; upstream cuts once."""
+    learning_rate: float = 5e-5
+    """Adam's step size at the start."""
+    schedule: Literal["adaptive", "fixed"] = "adaptive"
+    """Whether the learning rate follows the measured KL divergence."""
+    target_kl: float = 0.01
+    """KL divergence per minibatch that the adaptive schedule steers to."""
+    min_learning_rate: float = 1e-5
+    """The adaptive schedule goes no lower."""
+    max_learning_rate: float = 1e-3
+    """The adaptive schedule goes no higher. Upstream's bound of 1e-2 is reached from
+    5e-5 within one update."""
+    gamma: float = 0.99
+    """Discount factor."""
+    lam: float = 0.95
+    """Decay of generalised advantage estimation."""
+    clip: float = 0.2
+    """Range of the probability ratio, and of the value's change."""
+    clip_value_loss: bool = True
+    """Clip the change of the value too."""
+    value_coef: float = 1.0
+    """Weight of the value loss."""
+    entropy_coef: float = 0.01
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm, actor's and critic's apart."""
+    check_first_kl: bool = False
+    """Debug: raise an error if the first minibatch of an update finds another policy
+    than the one that acted, a KL divergence of 1e-6 or more."""
+
+    def __post_init__(self):
+        for name in ("num_steps", "num_epochs", "num_minibatches"):
+            _require(name, getattr(self, name), 1)
+        for name in ("gamma", "lam"):
+            _require(name, getattr(self, name), 0.0, 1.0)
+        for name in ("target_kl", "clip", "max_grad_norm", "min_learning_rate"):
+            _require(name, getattr(self, name), 1e-12)
+        for name in ("value_coef", "entropy_coef"):
+            _require(name, getattr(self, name), 0.0)
+        _require("max_learning_rate", self.max_learning_rate, self.min_learning_rate)
+        _require(
+            "learning_rate",
+            self.learning_rate,
+            self.min_learning_rate,
+            self.max_learning_rate,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerCfg:
+    """Everything that learns."""
+
+    actor: ActorCfg = field(default_factory=TransformerCfg)
+    """The policy's network."""
+    critic: CriticCfg = field(default_factory=CriticCfg)
+    """The value network."""
+    ppo: PpoCfg = field(default_factory=PpoCfg)
+    """The algorithm."""
+
+
+def _require_widths(name: str, widths: tuple[int, ...]) -> None:
+    if not widths or min(widths) < 1:
+        raise InputError(f"{name} is {widths}; accepted: at least one width above 0")
+
+
+def _require(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    if not low <= value <= high:
+        accepted = f"at least {low:g}" if high == float("inf") else f"{low:g}..{high:g}"
+        raise InputError(f"{name} is {value:g}; accepted: {accepted}")

@@ -1,0 +1,43 @@
+"""PPO's arithmetic, as functions of tensors."""
+
+import torch
+from torch import Tensor
+
+
+def surrogate_loss(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float
+) -> tuple[Tensor, Tensor]:
+    """Return the clipped surrogate loss, and the share of ratios outside the range.
+
+    Schulman et al. 2017, eq. 7. All arguments have the same shape.
+    """
+    ratio = torch.exp(log_prob - old_log_prob)
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    loss = torch.maximum(-advantage * ratio, -advantage * clipped).mean()
+    return loss, (ratio != clipped).float().mean()
+
+
+def value_loss(
+    value: Tensor, old_value: Tensor, returns: Tensor, clip: float | None
+) -> Tensor:
+    """Return the squared error of values; with `clip`, of small changes only."""
+    loss = (value - returns).square()
+    if clip is not None:
+        near = old_value + (value - old_value).clamp(-clip, clip)
+        loss = torch.maximum(loss, (near - returns).square())
+    return loss.mean()
+
+
+def adapted_rate(
+    rate: Tensor, kl: Tensor, target: float, lowest: float, highest: float
+) -> Tensor:
+    """Return the learning rate after a minibatch with this KL divergence.
+
+    rsl_rl's rule: a factor 1.5 down above twice the target, up below half of it. A KL
+    of 0 says nothing and one that is not a number compares with nothing: both leave the
+    rate alone. No branch: the host need not know.
+    """
+    up, down = rate * 1.5, rate / 1.5
+    rate = torch.where(kl > 2.0 * target, down, rate)
+    rate = torch.where((kl < 0.5 * target) & (kl > 0.0), up, rate)
+    return rate.clamp(lowest, highest)

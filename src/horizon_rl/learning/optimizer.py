@@ -1,0 +1,34 @@
+"""Adam whose rate and whose refusals stay on the device."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+
+class GuardedAdam(torch.optim.Adam):
+    """Fused Adam that leaves everything as it is while `found_inf` is 1.
+
+    `found_inf` is how torch's gradient scaler tells the fused kernel to skip a step:
+    the kernel reads it on the device. The rate is a tensor for the same reason.
+    """
+
+    found_inf: Tensor
+
+    def __init__(self, params: Iterable[nn.Parameter], lr: float, device: str):
+        params = list(params)
+        super().__init__(params, lr=torch.tensor(lr, device=device), fused=True)
+        self.found_inf = torch.zeros((), device=device)
+        # Torch makes the moments at the first step. Made now, there is one set of
+        # tensors from the start for snapshots and checkpoints to hold.
+        for param in params:
+            self.state[param] = {
+                "step": torch.zeros((), device=device),
+                "exp_avg": torch.zeros_like(param),
+                "exp_avg_sq": torch.zeros_like(param),
+            }
+
+    @property
+    def rate(self) -> Tensor:
+        """The learning rate, a scalar on the device; write into it to change it."""
+        return self.param_groups[0]["lr"]

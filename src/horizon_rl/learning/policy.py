@@ -1,0 +1,41 @@
+"""A learned actor as the policy that rollouts, gates and suites run."""
+
+import torch
+from rsl_rl.models import MLPModel
+from tensordict import TensorDict
+from torch import Tensor
+
+from horizon_rl.learning.history import Cache
+from horizon_rl.learning.transformer import TransformerActor
+
+
+class LearnedPolicy:
+    """Mean actions of an actor: see `horizon_rl.task.Policy`.
+
+    It reads the actor's weights and normaliser as they are and changes nothing in it:
+    the past is its own, so that a probe in mid-training leaves the rollout alone. Reset
+    all worlds after the weights have changed.
+    """
+
+    def __init__(self, actor: MLPModel):
+        self._actor = actor
+        self._cache: Cache | None = None
+
+    def reset(self, mask: Tensor) -> None:
+        """Forget the past of the worlds in `mask` [n]."""
+        if self._cache is not None and self._cache.num_worlds == len(mask):
+            self._cache.reset(mask)
+        else:
+            self._cache = None
+
+    @torch.no_grad()
+    def act(self, observations: TensorDict) -> Tensor:
+        """Return mean actions [n, -]."""
+        actor = self._actor
+        if not isinstance(actor, TransformerActor):
+            return actor(observations)
+        raw = torch.cat([observations[group] for group in actor.obs_groups], dim=-1)
+        if self._cache is None or self._cache.is_full:
+            # Rebuilding once per window costs about one more embedding per step.
+            self._cache = actor.renew(self._cache, len(raw), actor.cfg.window)
+        return actor.mlp(actor.step(raw, self._cache))

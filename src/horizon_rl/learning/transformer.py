@@ -1,0 +1,237 @@
+"""The transformer actor, as a recurrent model that plugs into rsl_rl.
+
+It has two ways to look at the past. Acting, it adds one token per step to a live cache.
+In the update it gets whole rollouts with the raw inputs before them, embeds those with
+the current weights and normaliser, and lets no gradient into their keys and values.
+
+With several layers, a layer attends to a window of *its own* inputs, as in any
+sliding-window transformer: what it saw reaches `num_layers * window` steps back. So
+many raw inputs are kept, and therefore acting, update, evaluation and an exported file
+compute the same function, whenever the cache was last rebuilt.
+"""
+
+import torch
+from rsl_rl.models import MLPModel
+from rsl_rl.modules import HiddenState
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
+from horizon_rl.learning.config import TransformerCfg, action_noise
+from horizon_rl.learning.export import OnnxTransformer
+from horizon_rl.learning.history import Cache, History, RolloutPast
+
+
+class TransformerActor(MLPModel):
+    """Inputs of the recent past in, an action's distribution out."""
+
+    is_recurrent = True
+    rotation: Tensor
+    slots: Tensor
+
+    def __init__(
+        self,
+        obs: TensorDict,
+        obs_groups: dict[str, list[str]],
+        obs_set: str,
+        output_dim: int,
+        cfg: TransformerCfg,
+        max_steps: int = 24,
+    ):
+        """Build the model with the signature that rsl_rl's models have.
+
+        Args:
+            obs: Observations, for their shapes.
+            obs_groups: Which groups each set of observations is made of.
+            obs_set: The set that this model reads.
+            output_dim: Number of actions.
+            cfg: Sizes.
+            max_steps: Length of the longest rollout that an update will bring.
+        """
+        self.latent_dim = cfg.embedding_dim
+        super().__init__(
+            obs,
+            obs_groups,
+            obs_set,
+            output_dim,
+            hidden_dims=(1,),  # Of the head that is replaced below.
+            obs_normalization=True,
+            distribution_cfg=action_noise(cfg),
+        )
+        self.cfg, self.max_steps = cfg, max_steps
+        self.embedding = nn.Linear(self.obs_dim, cfg.embedding_dim)
+        self.decoder = Decoder(
+            cfg.num_layers, cfg.embedding_dim, cfg.num_heads, cfg.feedforward_dim
+        )
+        # A linear head in place of the base class's MLP. It starts near zero: the
+        # decoder's output has unit variance, and the robot should start by standing.
+        self.mlp = nn.Linear(cfg.embedding_dim, output_dim)
+        nn.init.orthogonal_(self.mlp.weight, gain=0.01)
+        nn.init.zeros_(self.mlp.bias)
+        # A cache has room for a rollout, a policy's own for a window.
+        num_slots = cfg.reach + max(max_steps, cfg.window)
+        table = rotation_table(
+            num_slots, cfg.embedding_dim // cfg.num_heads, cfg.rope_base
+        )
+        self.register_buffer("rotation", table, persistent=False)
+        self.register_buffer("slots", torch.arange(num_slots), persistent=False)
+        self.live: Cache | None = None
+
+    # What rsl_rl calls.
+
+    def get_latent(
+        self,
+        obs: TensorDict,
+        masks: Tensor | None = None,
+        hidden_state: HiddenState = None,
+    ) -> Tensor:
+        """Return latents: of the next step [n, -], or of a `RolloutPast` [T, n, -]."""
+        raw = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+        if hidden_state is not None:
+            past = RolloutPast(*hidden_state)
+            return self.decode(raw.transpose(0, 1), past).transpose(0, 1)
+        if self.live is None or self.live.is_full:
+            self.begin_rollout(len(raw))
+        assert self.live is not None
+        return self.step(raw, self.live)
+
+    def reset(
+        self, dones: Tensor | None = None, hidden_state: HiddenState = None
+    ) -> None:
+        """End the episodes that are done; without `dones`, take this past or none."""
+        if dones is None:
+            self.live = None
+            if hidden_state is not None:
+                self.live = self.recall(History(*hidden_state), self.max_steps)
+        elif self.live is not None:
+            self.live.reset(dones.bool())
+
+    def clear(self) -> None:
+        """Forget the past of all worlds: at a phase change, after a rollback."""
+        self.reset()
+
+    def get_hidden_state(self) -> History | None:
+        """Return the live past, as a `History`."""
+        return None if self.live is None else self.live.history()
+
+    def detach_hidden_state(self, dones: Tensor | None = None) -> None:
+        """Do nothing: the live past never carries a gradient."""
+
+    def as_onnx(self, verbose: bool = False) -> OnnxTransformer:
+        """Return one step with the cache as input and output, ready for export."""
+        return OnnxTransformer(self)
+
+    def as_jit(self) -> nn.Module:
+        raise NotImplementedError("a transformer is exported to ONNX, see `as_onnx`")
+
+    def _get_latent_dim(self) -> int:
+        return self.latent_dim
+
+    # Step by step.
+
+    def begin_rollout(self, num_worlds: int) -> None:
+        """Rebuild the live cache, since an update may have changed the weights.
+
+        Otherwise keys of older weights would act in the rollout and new ones stand in
+        the update: the probability ratio would not start at 1.
+        """
+        self.live = self.renew(self.live, num_worlds, self.max_steps)
+
+    def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
+        """Return a cache with room for more steps and the same past, or none at all."""
+        if cache is not None:
+            return self.recall(cache.history(), room)
+        device = self.embedding.weight.device
+        raw = torch.zeros(num_worlds, self.cfg.reach, self.obs_dim, device=device)
+        first = torch.full((num_worlds,), self.cfg.reach, device=device)
+        return self.recall(History(raw, first), room)
+
+    # Buffers made in inference mode could not be written outside of it.
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def recall(self, history: History, room: int) -> Cache:
+        """Return a cache for `room` steps after a past, as current weights see it."""
+
+        def with_room(x: Tensor, dim: int) -> Tensor:
+            shape = list(x.shape)
+            shape[dim] = room
+            return torch.cat((x, x.new_zeros(shape)), dim=dim)
+
+        memory = self.remember(history.raw, history.first)
+        return Cache(
+            raw=with_room(history.raw, 1),
+            keys=[with_room(keys, 2) for keys, _ in memory],
+            values=[with_room(values, 2) for _, values in memory],
+            first=history.first,
+            reach=self.cfg.reach,
+            window=self.cfg.window,
+        )
+
+    @torch.no_grad()
+    def step(self, raw: Tensor, cache: Cache) -> Tensor:
+        """Add inputs [n, -] to a cache with room; return this step's latents [n, -]."""
+        now, window = cache.slot, self.cfg.window
+        cache.raw[:, now] = raw
+        rotation = self.rotation[:, now : now + 1]
+        mask = visible(
+            self.slots[now : now + 1],
+            self.slots[now - window : now + 1],
+            cache.first.unsqueeze(1),
+            window,
+        )
+
+        def extend(layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            return cache.add(layer, rotate(keys, rotation), values)
+
+        tokens = self.embed(raw.unsqueeze(1))
+        latent = self.decoder(tokens, rotation, mask, extend).squeeze(1)
+        cache.num_steps += 1
+        return latent
+
+    # Whole rollouts.
+
+    def decode(self, raw: Tensor, past: RolloutPast) -> Tensor:
+        """Return latents [n, T, -] of rollouts [n, T, inputs] that follow a past."""
+        reach, window = self.cfg.reach, self.cfg.window
+        end = reach + raw.shape[1]
+        memory = self.remember(past.raw, past.first[:, 0])
+        rotation = self.rotation[:, reach:end]
+        keys_seen = self.slots[reach - window : end]
+        mask = visible(self.slots[reach:end], keys_seen, past.first, window)
+
+        def extend(layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+            old_keys, old_values = memory[layer]
+            keys = torch.cat((old_keys, rotate(keys, rotation)), dim=2)
+            return keys, torch.cat((old_values, values), dim=2)
+
+        return self.decoder(self.embed(raw), rotation, mask, extend)
+
+    @torch.no_grad()
+    def remember(self, raw: Tensor, first: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return each layer's keys, rotated, and values for the last window of a past.
+
+        A layer needs one window less than the layer below it: of the topmost layer only
+        keys and values are computed, and with one layer there is no attention at all.
+
+        Args:
+            raw: [n, reach, inputs] the past.
+            first: [n] slot at which its last episode began.
+        """
+        reach, window = self.cfg.reach, self.cfg.window
+        slots, rotation = self.slots[:reach], self.rotation[:, :reach]
+        x = self.embed(raw)
+        memory = []
+        for layer in self.decoder.layers:
+            keys, values = layer.keys_values(x)
+            keys = rotate(keys, rotation)
+            memory.append((keys[:, :, -window:], values[:, :, -window:]))
+            if len(memory) == self.cfg.num_layers:
+                break
+            mask = visible(slots[window:], slots, first.unsqueeze(1), window)
+            slots, rotation, x = slots[window:], rotation[:, window:], x[:, window:]
+            x = layer(x, rotation, keys, values, mask)
+        return memory
+
+    def embed(self, raw: Tensor) -> Tensor:
+        """Return tokens [..., dim] of raw inputs [..., inputs]."""
+        return self.embedding(self.obs_normalizer(raw))

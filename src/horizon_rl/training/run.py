@@ -1,0 +1,173 @@
+"""A run on disk: settings, checkpoints at the ends of segments, metrics.
+
+config.json                 the settings, resolved
+checkpoints/segment-00012/  everything that learns, after that segment
+metrics.jsonl               one line per iteration
+events.out.tfevents...      the same for TensorBoard
+"""
+
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.domains import Catalogue
+from horizon_rl.durable import ASIDE, write_file
+from horizon_rl.errors import InputError
+from horizon_rl.learning import load_state_tensors, state_tensors
+from horizon_rl.learning.checkpoint import (
+    Checkpoint,
+    CheckpointRecord,
+    load_checkpoint,
+    save_checkpoint,
+)
+from horizon_rl.records import decode, dumps, encode
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.trainer import Iteration, Trainer
+
+CONFIG = "config.json"
+CHECKPOINTS = "checkpoints"
+METRICS = "metrics.jsonl"
+KEPT = 3
+"""Checkpoints to keep: the newest."""
+
+
+class Run:
+    """A trainer and the directory its results go to."""
+
+    def __init__(self, trainer: Trainer, path: Path):
+        self.trainer, self.path = trainer, path
+        self.trained_s = 0.0
+        """Seconds of training, earlier sittings included."""
+
+    @classmethod
+    def create(cls, cfg: TrainCfg, catalogue: Catalogue, path: Path) -> "Run":
+        """Start a run; a directory that holds one already is refused."""
+        if (path / CONFIG).exists():
+            raise InputError(f"{path} already holds a run: resume it, or name another")
+        run = cls(Trainer(cfg, catalogue), path)
+        settings = {"train": encode(cfg), "catalogue": encode(catalogue)}
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            write_file(path / CONFIG, dumps(settings).encode())
+        except OSError as error:
+            message = f"cannot write to run directory {path}: {error.strerror}"
+            raise InputError(message) from error
+        return run
+
+    @classmethod
+    def resume(cls, path: Path) -> "Run":
+        """Go on after the last segment that was finished."""
+        cfg, catalogue = read_settings(path)
+        run = cls(Trainer(cfg, catalogue), path)
+        if newest := newest_checkpoint(path):
+            run._load(load_checkpoint(newest), newest)
+        run._trim_metrics()
+        return run
+
+    @property
+    def budget_spent(self) -> str | None:
+        """Why the run is at its end, in words; None while it goes on."""
+        cfg, steps = self.trainer.cfg, self.trainer.env_steps
+        if 0 < cfg.steps <= steps:
+            return f"budget of {cfg.steps} env steps spent"
+        if 0.0 < cfg.minutes * 60.0 <= self.trained_s:
+            return f"budget of {cfg.minutes:g} minutes spent"
+        return None
+
+    def iterations(self) -> Iterator[Iteration]:
+        """Train until the budget is spent; saves at the end of every segment."""
+        with open(self.path / METRICS, "a") as metrics:
+            while not self.budget_spent:
+                began = time.perf_counter()
+                for iteration in self.trainer.run_segment():
+                    metrics.write(dumps(dataclasses.asdict(iteration)) + "\n")
+                    metrics.flush()
+                    yield iteration
+                self.trained_s += time.perf_counter() - began
+                self.save()
+
+    def save(self) -> Path:
+        """Write what was learnt so far; what is older than `KEPT` goes."""
+        trainer = self.trainer
+        path = self.path / CHECKPOINTS / f"segment-{trainer.segment:05d}"
+        save_checkpoint(path, state_tensors(trainer.learner), self._record())
+        for old in list_checkpoints(self.path)[:-KEPT]:
+            shutil.rmtree(old)
+        return path
+
+    def _record(self) -> CheckpointRecord:
+        trainer = self.trainer
+        return CheckpointRecord(
+            numbers={
+                "learning_rate": trainer.learner.learning_rate,
+                "trained_s": self.trained_s,
+            },
+            counters={"iteration": trainer.iteration, "segment": trainer.segment},
+            seed=trainer.cfg.seed,
+            config=encode(trainer.cfg),
+            catalogue=encode(trainer.catalogue),
+            levels=trainer.catalogue.parse_levels(trainer.cfg.levels),
+        )
+
+    def _load(self, checkpoint: Checkpoint, source: Path) -> None:
+        trainer, record = self.trainer, checkpoint.record
+        load_weights(trainer, checkpoint, source)
+        trainer.learner.learning_rate = record.numbers["learning_rate"]
+        trainer.iteration = record.counters["iteration"]
+        trainer.segment = record.counters["segment"]
+        self.trained_s = record.numbers["trained_s"]
+
+    def _trim_metrics(self) -> None:
+        """Drop the lines of iterations that will run again."""
+        file = self.path / METRICS
+        if not file.exists():
+            return
+        done = self.trainer.iteration
+        kept = [line for line in _whole_lines(file) if line["number"] <= done]
+        write_file(file, "".join(dumps(line) + "\n" for line in kept).encode())
+
+
+def load_weights(trainer: Trainer, checkpoint: Checkpoint, source: Path) -> None:
+    """Put a checkpoint's tensors into the trainer's learner."""
+    try:
+        load_state_tensors(trainer.learner, checkpoint.tensors)
+    except InputError as error:
+        raise InputError(f"{source} is of another policy: {error}") from error
+
+
+def list_checkpoints(path: Path) -> list[Path]:
+    """List a run's checkpoints, oldest first; unfinished ones are none."""
+    folder = path / CHECKPOINTS
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(p for p in found if p.is_dir() and not p.name.startswith(ASIDE))
+
+
+def newest_checkpoint(path: Path) -> Path | None:
+    return next(reversed(list_checkpoints(path)), None)
+
+
+def read_settings(path: Path) -> tuple[TrainCfg, Catalogue]:
+    """Read what the run in `path` was started with."""
+    file = path / CONFIG
+    try:
+        data = json.loads(file.read_text())
+        return decode(TrainCfg, data["train"]), decode(Catalogue, data["catalogue"])
+    except OSError as error:
+        message = f"{path} holds no run to resume: cannot read {file}"
+        raise InputError(message) from error
+    except (ValueError, KeyError, TypeError, InputError) as error:
+        raise InputError(f"{file} is damaged: {error}") from error
+
+
+def _whole_lines(file: Path) -> list[dict[str, Any]]:
+    lines = []
+    for line in file.read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            break  # Torn by a kill: it and what follows will be written again.
+    return lines

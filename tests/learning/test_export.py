@@ -1,0 +1,98 @@
+"""Exported files act as the actor does."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx.reference import ReferenceEvaluator
+from tensordict import TensorDict
+from toys import SMALL, SMALL_MLP
+
+from horizon_rl.learning import (
+    ActorCfg,
+    LearnedPolicy,
+    MlpCfg,
+    TransformerCfg,
+    build_actor,
+    export_onnx,
+)
+
+
+def make_actor(cfg: ActorCfg, num_inputs=45, num_actions=12) -> Any:
+    torch.manual_seed(0)
+    obs = TensorDict({"actor": torch.zeros(1, num_inputs)}, [1])
+    actor: Any = build_actor(obs, num_actions, cfg)
+    actor.obs_normalizer.update(1.0 + 2.0 * torch.randn(100, num_inputs))
+    if not isinstance(cfg, MlpCfg):
+        torch.nn.init.normal_(actor.mlp.weight, std=0.1)
+    return actor
+
+
+def shapes(path):
+    graph = onnx.load(path).graph
+    return {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in (*graph.input, *graph.output)
+    }
+
+
+def test_exported_transformer_matches_torch_for_300_steps(tmp_path):
+    actor, path = make_actor(TransformerCfg()), tmp_path / "actor.onnx"
+    export_onnx(actor, path)
+    cache_shape = [1, 1, 2, 8, 127, 16]
+    assert shapes(path) == {
+        "obs": [1, 45],
+        "cache": cache_shape,
+        "valid": [1],
+        "action": [1, 12],
+        "next_cache": cache_shape,
+        "next_valid": [1],
+    }
+    session: Any = ReferenceEvaluator(str(path))
+    policy = LearnedPolicy(actor)
+    cache = np.zeros(cache_shape, np.float32)
+    valid = np.zeros(1, np.int64)
+    torch.manual_seed(1)
+    for step in range(300):
+        obs = torch.randn(1, 45)
+        if step == 250:  # An episode ends: the cache may keep what it has.
+            valid = np.zeros(1, np.int64)
+            policy.reset(torch.ones(1, dtype=torch.bool))
+        feed = {"obs": obs.numpy(), "cache": cache, "valid": valid}
+        action, cache, valid = session.run(None, feed)
+        expected = policy.act(TensorDict({"actor": obs}, [1])).numpy()
+        np.testing.assert_allclose(action, expected, rtol=0, atol=1e-5)
+        if step == 200:
+            assert valid.tolist() == [127]
+
+
+def test_cache_of_several_layers_matches_too():
+    # The module that is written, run by torch: the file itself is checked above.
+    actor = make_actor(replace(SMALL, num_layers=3, window=6), 5, 3)
+    module, policy = actor.as_onnx(), LearnedPolicy(actor)
+    _, cache, valid = module.get_dummy_inputs()
+    for _ in range(40):
+        obs = torch.randn(1, 5)
+        with torch.no_grad():
+            action, cache, valid = module(obs, cache, valid)
+        expected = policy.act(TensorDict({"actor": obs}, [1]))
+        torch.testing.assert_close(action, expected, rtol=0, atol=1e-5)
+
+
+def test_exported_mlp_matches_torch(tmp_path):
+    actor, path = make_actor(SMALL_MLP), tmp_path / "actor.onnx"
+    export_onnx(actor, path)
+    assert shapes(path) == {"obs": [1, 45], "action": [1, 12]}
+    obs = torch.randn(1, 45)
+    session: Any = ReferenceEvaluator(str(path))
+    (action,) = session.run(None, {"obs": obs.numpy()})
+    expected = LearnedPolicy(actor).act(TensorDict({"actor": obs}, [1]))
+    np.testing.assert_allclose(action, expected.numpy(), rtol=0, atol=1e-6)
+
+
+def test_torch_script_is_refused_rather_than_wrong():
+    with pytest.raises(NotImplementedError, match="ONNX"):
+        make_actor(SMALL).as_jit()

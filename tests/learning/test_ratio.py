@@ -1,0 +1,122 @@
+"""The policy that an update starts from is the policy that acted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from toys import (
+    CRITIC,
+    PPO,
+    SMALL,
+    SMALL_MLP,
+    Falling,
+    PointMass,
+    collect,
+    make_learner,
+    train,
+)
+
+from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner
+
+
+def disagreement(learner) -> float:
+    """Return the greatest change of a mean between rollout and update."""
+    batch = next(learner.storage.recurrent_mini_batch_generator(1, 1))
+    with torch.no_grad():
+        means = learner.actor(batch.observations, hidden_state=batch.hidden_states[0])
+    return float((means - batch.old_distribution_params[0]).abs().max())
+
+
+@pytest.mark.parametrize(
+    "actor", [SMALL, replace(SMALL, num_layers=2, window=7), SMALL_MLP]
+)
+def test_first_minibatch_has_no_divergence_in_any_iteration(actor):
+    env = Falling(16)
+    learner = make_learner(env, actor, check_first_kl=True)
+    figures = train(learner, env, 8)
+    assert max(abs(f["first_kl"]) for f in figures) < 1e-6
+    assert min(f["kl"] for f in figures) > 1e-5  # It did learn.
+
+
+def test_means_agree_after_every_update():
+    env = Falling(16)
+    learner = make_learner(env)
+    obs = env.reset()
+    for _ in range(6):
+        obs = collect(learner, env, obs)
+        assert disagreement(learner) < 1e-5
+        learner.update()
+
+
+def test_check_notices_a_cache_that_was_not_rebuilt(monkeypatch):
+    env = Falling(16)
+    learner = make_learner(env, replace(SMALL, window=47), check_first_kl=True)
+    train(learner, env, 1)
+    monkeypatch.setattr(learner.actor, "max_steps", 64)
+    train(learner, env, 1)  # From here on there is room for all that follows.
+    monkeypatch.setattr(learner.actor, "begin_rollout", lambda num_worlds: None)
+    with pytest.raises(AssertionError, match="not the update's"):
+        train(learner, env, 2)
+
+
+def test_forced_cut_ends_the_history_in_rollout_and_update_alike():
+    env = PointMass(8)
+    env.max_steps = 1000  # No `done` at all.
+    learner = make_learner(env)
+    obs = collect(learner, env, env.reset())
+    learner.update()
+    mask = torch.arange(8) < 4
+    with torch.inference_mode():
+        for step in range(learner.cfg.num_steps):
+            if step == 5:
+                env.begin(mask)  # A forced recovery: started anew, no `done`.
+                obs = env.observe()
+                learner.cut(mask)
+            obs, reward, done, extras = env.step(learner.act(obs))
+            assert not done.any()
+            learner.process_env_step(obs, reward, done, extras)
+        learner.compute_returns(obs)
+    assert disagreement(learner) < 1e-5
+    # The cut is what makes them agree.
+    assert learner.storage.dones[4, :4].all()
+    assert learner.storage.dones.sum() == 4
+    learner.storage.dones.zero_()
+    assert disagreement(learner) > 1e-3
+
+
+def test_cut_between_rollouts_needs_no_rollout():
+    env = PointMass(8)
+    learner = make_learner(env)
+    obs = collect(learner, env, env.reset())
+    learner.update()
+    learner.cut(torch.ones(8, dtype=torch.bool))
+    collect(learner, env, obs)
+    history = learner.storage.history
+    assert (history.first == history.raw.shape[1]).all()
+    assert disagreement(learner) < 1e-5
+
+
+def test_first_minibatch_has_no_divergence_on_the_robot():
+    pytest.importorskip("mjbatch")
+    from horizon_rl.domains import paper_catalogue
+    from horizon_rl.physics import CpuBackend, sample_pool
+    from horizon_rl.robots import build_robot, load_preset
+    from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
+
+    rng, catalogue = np.random.default_rng(0), paper_catalogue()
+    go2, cfg = build_robot(load_preset("go2")), TaskCfg(episode_s=1.0)
+    env = VelocityEnv(CpuBackend(go2, 8), cfg)
+    pool = sample_pool([go2], catalogue, catalogue.ranges({"reset": 1.0}), 32, rng)
+    obs = env.begin(draw_scenarios(pool, cfg, rng), seed=0)
+    ppo = replace(PPO, num_steps=24, num_epochs=1, check_first_kl=True)
+    torch.manual_seed(0)
+    learner = build_learner(
+        obs, 12, 8, LearnerCfg(actor=TransformerCfg(), critic=CRITIC, ppo=ppo)
+    )
+    for _ in range(7):  # 168 steps: past the window.
+        obs = collect(learner, env, obs)
+        assert disagreement(learner) < 1e-4
+        assert abs(learner.update()["first_kl"]) < 1e-6
+    episodes = env.episodes.table()
+    assert len(episodes) > 8 and (episodes.cause > 0).any()
