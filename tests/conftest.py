@@ -1,5 +1,11 @@
 """Settings shared by all tests."""
 
+import os
+
+# Before torch is imported: its threads would wait for the simulator's, and for those of
+# the other test process, longer than the tests' small tensors take.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from hypothesis import settings
 
 # The same examples every time: a red build can be repeated anywhere.

@@ -31,7 +31,6 @@ with needs_extra("train"):
         preset_cfg,
         success_rate,
     )
-    from horizon_rl.training.run import load_weights
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -97,10 +96,12 @@ def _open(cmd: TrainCmd) -> Run:
         raise InputError("no budget: give --steps or --minutes")
     stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     path = cmd.run or Path("logs/train") / f"{stamp}_{cmd.policy}-{cfg.robot}"
-    checkpoint = load_checkpoint(cmd.init) if cmd.init else None
+    if cmd.init:
+        load_checkpoint(cmd.init)  # Refuses a bad one before a run is begun.
     run = Run.create(cfg, read_catalogue(cmd.catalogue), path)
-    if checkpoint and cmd.init:
-        load_weights(run.trainer, checkpoint, cmd.init)
+    if cmd.init:
+        run.start_from(cmd.init)
+        run.save()  # So that a resumed run starts from there too.
     return run
 
 

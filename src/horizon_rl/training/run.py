@@ -19,7 +19,6 @@ from horizon_rl.durable import ASIDE, write_file
 from horizon_rl.errors import InputError
 from horizon_rl.learning import load_state_tensors, state_tensors
 from horizon_rl.learning.checkpoint import (
-    Checkpoint,
     CheckpointRecord,
     load_checkpoint,
     save_checkpoint,
@@ -64,7 +63,10 @@ class Run:
         cfg, catalogue = read_settings(path)
         run = cls(Trainer(cfg, catalogue), path)
         if newest := newest_checkpoint(path):
-            run._load(load_checkpoint(newest), newest)
+            record = run.start_from(newest)
+            run.trainer.iteration = record.counters["iteration"]
+            run.trainer.segment = record.counters["segment"]
+            run.trained_s = record.numbers["trained_s"]
         run._trim_metrics()
         return run
 
@@ -90,6 +92,17 @@ class Run:
                 self.trained_s += time.perf_counter() - began
                 self.save()
 
+    def start_from(self, path: Path) -> CheckpointRecord:
+        """Take over what a checkpoint has learnt; its counters are in the record."""
+        checkpoint = load_checkpoint(path)
+        try:
+            load_state_tensors(self.trainer.learner, checkpoint.tensors)
+        except InputError as error:
+            raise InputError(f"{path} is of another policy: {error}") from error
+        rate = checkpoint.record.numbers["learning_rate"]
+        self.trainer.learner.learning_rate = rate
+        return checkpoint.record
+
     def save(self) -> Path:
         """Write what was learnt so far; what is older than `KEPT` goes."""
         trainer = self.trainer
@@ -113,14 +126,6 @@ class Run:
             levels=trainer.catalogue.parse_levels(trainer.cfg.levels),
         )
 
-    def _load(self, checkpoint: Checkpoint, source: Path) -> None:
-        trainer, record = self.trainer, checkpoint.record
-        load_weights(trainer, checkpoint, source)
-        trainer.learner.learning_rate = record.numbers["learning_rate"]
-        trainer.iteration = record.counters["iteration"]
-        trainer.segment = record.counters["segment"]
-        self.trained_s = record.numbers["trained_s"]
-
     def _trim_metrics(self) -> None:
         """Drop the lines of iterations that will run again."""
         file = self.path / METRICS
@@ -129,14 +134,6 @@ class Run:
         done = self.trainer.iteration
         kept = [line for line in _whole_lines(file) if line["number"] <= done]
         write_file(file, "".join(dumps(line) + "\n" for line in kept).encode())
-
-
-def load_weights(trainer: Trainer, checkpoint: Checkpoint, source: Path) -> None:
-    """Put a checkpoint's tensors into the trainer's learner."""
-    try:
-        load_state_tensors(trainer.learner, checkpoint.tensors)
-    except InputError as error:
-        raise InputError(f"{source} is of another policy: {error}") from error
 
 
 def list_checkpoints(path: Path) -> list[Path]:
