@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from mjbatch import Batch
 
-from horizon_rl.bench.timing import median_costs, resident_bytes
+from horizon_rl.bench.timing import Stopwatch, median_costs, resident_bytes
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.physics import (
@@ -102,15 +102,15 @@ def measure_env(
     """Time `env.step` with random actions, and the backend's part in it."""
     subject = build_subject(num_envs, num_threads, seed)
     env = subject.env
-    clock = _Stopwatch(env.backend.step)
-    env.backend.step = clock
+    clock = Stopwatch(env.backend.step)
+    setattr(env.backend, "step", clock)
 
     def step_env() -> int:
         env.begin(subject.scenarios, seed)
-        began = clock.seconds
+        clock.lap()
         for action in subject.actions:
             env.step(action)
-        shares.append(clock.seconds - began)
+        shares.append(clock.lap())
         return STEPS * num_envs
 
     shares: list[float] = []
@@ -123,19 +123,6 @@ def measure_env(
         "ratio": physics_cost / cost,
         **subject.figures,
     }
-
-
-class _Stopwatch:
-    """Calls a function and adds up the time it takes."""
-
-    def __init__(self, function: Callable[[torch.Tensor], None]):
-        self.function = function
-        self.seconds = 0.0
-
-    def __call__(self, targets: torch.Tensor) -> None:
-        began = time.perf_counter()
-        self.function(targets)
-        self.seconds += time.perf_counter() - began
 
 
 def _bare_loop(

@@ -1,7 +1,7 @@
 """`horizon bench`: what the parts cost on this machine."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -41,6 +41,16 @@ class EnvBench(PhysicsBench):
     """Measure env.step with random actions, beside the physics in it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrainBench(PhysicsBench):
+    """Measure the whole training loop, and where its time goes."""
+
+    policy: Literal["transformer", "mlp"] = "mlp"
+    """The actor."""
+    preset: Literal["smoke", "laptop", "paper"] = "laptop"
+    """Sizes of networks and update."""
+
+
 @dataclass(frozen=True)
 class BenchCmd:
     """Measure what the parts cost on this machine."""
@@ -49,6 +59,7 @@ class BenchCmd:
         Annotated[CurriculumBench, tyro.conf.subcommand("curriculum")]
         | Annotated[PhysicsBench, tyro.conf.subcommand("physics")]
         | Annotated[EnvBench, tyro.conf.subcommand("env")]
+        | Annotated[TrainBench, tyro.conf.subcommand("train")]
     ]
 
 
@@ -74,6 +85,12 @@ def run(cmd: BenchCmd) -> None:
 def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
     with needs_extra("train"):
         from horizon_rl.bench.simulation import measure_env, measure_physics
+        from horizon_rl.bench.training import measure_training
+    if isinstance(part, TrainBench):
+        title = f"Training, {part.preset} {part.policy}, {part.envs} worlds"
+        return title, measure_training(
+            part.preset, part.policy, part.envs, part.threads, part.repeats
+        )
     measure = measure_env if isinstance(part, EnvBench) else measure_physics
     name = "Environment" if isinstance(part, EnvBench) else "Physics"
     figures = measure(part.envs, part.threads, part.repeats)
@@ -84,6 +101,8 @@ def _row(name: str, value: float) -> tuple[str, str]:
     """Turn `build_s` into "build" and "0.12 s"."""
     if name.endswith("steps_per_s"):
         return name.removesuffix("_per_s").replace("_", " "), f"{value:,.0f} /s"
+    if name.endswith("_share"):
+        return f"{name.removesuffix('_share')} share", f"{value:.1%}"
     for unit in ("us", "s"):
         if name.endswith(f"_{unit}"):
             return name.removesuffix(f"_{unit}").replace(

@@ -27,15 +27,10 @@ BODY_FIELDS = (
 EFFECT_FIELDS = ("geom_friction", "geom_solref", "actuator_gainprm", "actuator_biasprm")
 """Further mjModel fields that parameters change."""
 
-DERIVED_FIELDS = (
-    "actuator_acc0",
-    "body_invweight0",
-    "body_subtreemass",
-    "dof_M0",
-    "dof_invweight0",
-    "dof_length",
-)
-"""mjModel fields that MuJoCo computes from the others (mj_setConst)."""
+DERIVED_FIELDS = ("body_invweight0", "body_subtreemass", "dof_invweight0")
+"""mjModel fields that MuJoCo computes from the others (mj_setConst) and uses in a step.
+It computes more (actuator_acc0, dof_M0, dof_length), for muscles, compilation and sleep:
+left out, since every field of a world is copied before every physics step."""
 
 WORLD_FIELDS = BODY_FIELDS + EFFECT_FIELDS + DERIVED_FIELDS
 """Every mjModel field that has a value of its own in each world."""
