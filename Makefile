@@ -19,28 +19,31 @@ install: $(STAMP) ## Make .venv and install the package with its pinned dependen
 $(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12"; exit 2; }
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 train: install ## Run the main job: for now, the rehearsal of the curriculum.
-	$(BIN)/horizon rehearse
+	$(BIN)/python -m horizon_rl rehearse
 
 test: install ## Run the tests.
-	$(BIN)/pytest
+	$(BIN)/python -m pytest
 
 lint: install ## Check format, lint and types.
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/basedpyright
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m basedpyright
 
 format: install ## Format the code.
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
 
 bench: install ## Measure what the parts cost on this machine.
-	$(BIN)/horizon bench curriculum
+	$(BIN)/python -m horizon_rl bench curriculum
+	$(BIN)/python -m horizon_rl bench physics
+	$(BIN)/python -m horizon_rl bench env
+	$(BIN)/python -m horizon_rl bench train
 
 clean: ## Remove the virtual environment and all caches.
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

@@ -3,11 +3,14 @@
 import pytest
 
 from horizon_rl.durable import (
+    create_file,
     digest_directory,
+    make_run_directory,
     remove_unnamed,
     write_directory,
     write_file,
 )
+from horizon_rl.errors import InputError
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
@@ -52,8 +55,29 @@ def test_digest_changes_with_names_and_contents(tmp_path):
 
 
 def test_unnamed_directories_are_removed(tmp_path):
-    for name in ("phase-1", "phase-2", ".aside-phase-3"):
+    for name in ("phase-1", "phase-2", ".aside-phase-3", "my-best"):
         (tmp_path / name).mkdir()
-    remove_unnamed(tmp_path, ["phase-1"])
-    assert [p.name for p in tmp_path.iterdir()] == ["phase-1"]
-    remove_unnamed(tmp_path / "not there", [])
+    (tmp_path / "phase-4").symlink_to(tmp_path / "my-best")
+    remove_unnamed(tmp_path, r"phase-\d", ["phase-1"])
+    # What somebody else put there stays.
+    left = sorted(p.name for p in tmp_path.iterdir())
+    assert left == ["my-best", "phase-1", "phase-4"]
+    remove_unnamed(tmp_path / "not there", r"phase-\d", [])
+
+
+def test_only_one_of_two_creates_a_file(tmp_path):
+    create_file(tmp_path / "file", b"first")
+    with pytest.raises(FileExistsError):
+        create_file(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_run_directory_that_holds_anything_is_refused(tmp_path):
+    make_run_directory(tmp_path / "new", "journal")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="is not empty"):
+        make_run_directory(tmp_path, "journal")
+    (tmp_path / "journal").write_text("")
+    with pytest.raises(InputError, match="already holds a run"):
+        make_run_directory(tmp_path, "journal")

@@ -2,9 +2,12 @@
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from horizon_rl.errors import InputError
 
 ASIDE = ".aside-"
 """Prefix of what is still being written; whoever finds one may delete it."""
@@ -20,18 +23,31 @@ def sync_directory(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Put `data` at `path` whole or not at all."""
-    aside = path.with_name(ASIDE + path.name)
+    """Put `data` at `path` whole or not at all, over what may stand there."""
+    _write(path, data, os.replace)
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole, or raise FileExistsError: one of two may win."""
+    _write(path, data, os.link)
+
+
+def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> None:
+    aside = _aside(path)
     try:
         with open(aside, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError:
+        publish(aside, path)
+    finally:
         aside.unlink(missing_ok=True)
-        raise
     sync_directory(path.parent)
+
+
+def _aside(path: Path) -> Path:
+    """Name a place beside `path` that no other process writes to."""
+    return path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
 
 
 def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
@@ -41,7 +57,8 @@ def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     at `path` already is replaced: nobody has named it yet, or it would be kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(ASIDE + path.name)
+    sync_directory(path.parent.parent)
+    aside = _aside(path)
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     try:
@@ -65,14 +82,36 @@ def digest_directory(path: Path) -> str:
     """Return the SHA-256 over the names and contents of the files in `path`."""
     total = hashlib.sha256()
     for file in sorted(path.iterdir()):
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        with open(file, "rb") as opened:
+            content = hashlib.file_digest(opened, "sha256").hexdigest()
         total.update(f"{file.name} {content}\n".encode())
     return total.hexdigest()
 
 
-def remove_unnamed(parent: Path, named: Iterable[str]) -> None:
-    """Delete the directories in `parent` that no record names: cut-off writes."""
+def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
+    """Delete cut-off writes: directories of ours in `parent` that no record names.
+
+    Ours are those that `pattern` describes whole, and unfinished ones. What somebody
+    else has put there stays.
+    """
     keep = set(named)
     for path in parent.iterdir() if parent.exists() else ():
-        if path.is_dir() and path.name not in keep:
+        ours = path.name.startswith(ASIDE) or re.fullmatch(pattern, path.name)
+        if ours and path.is_dir() and not path.is_symlink() and path.name not in keep:
             shutil.rmtree(path)
+
+
+def make_run_directory(path: Path, mark: str) -> None:
+    """Make a directory for a new run; one that holds anything is refused.
+
+    `mark` is the file by which a run of this kind is known.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if (path / mark).exists():
+            raise InputError(f"{path} already holds a run: resume it, or name another")
+        if any(not p.name.startswith(ASIDE) for p in path.iterdir()):
+            raise InputError(f"{path} is not empty: name a new directory for the run")
+    except OSError as error:
+        message = f"cannot write to run directory {path}: {error.strerror}"
+        raise InputError(message) from error

@@ -102,8 +102,7 @@ def measure_env(
     """Time `env.step` with random actions, and the backend's part in it."""
     subject = build_subject(num_envs, num_threads, seed)
     env = subject.env
-    clock = Stopwatch(env.backend.step)
-    setattr(env.backend, "step", clock)
+    clock = Stopwatch.around(env.backend, "step")
 
     def step_env() -> int:
         env.begin(subject.scenarios, seed)

@@ -34,6 +34,13 @@ class Stopwatch:
         self.function = function
         self._seconds = 0.0
 
+    @classmethod
+    def around(cls, owner: Any, method: str) -> "Stopwatch":
+        """Put a stopwatch around a method of `owner`."""
+        clock = cls(getattr(owner, method))
+        setattr(owner, method, clock)
+        return clock
+
     def __call__(self, *args: Any) -> Any:
         began = time.perf_counter()
         result = self.function(*args)

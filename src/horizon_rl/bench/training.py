@@ -1,11 +1,10 @@
 """What the whole training loop costs, and where it goes."""
 
 import dataclasses
-from collections.abc import Callable
 from statistics import median
-from typing import Any
 
-from horizon_rl.bench.simulation import Stopwatch, measure_env
+from horizon_rl.bench.simulation import measure_env
+from horizon_rl.bench.timing import Stopwatch
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.learning import inference_costs
 from horizon_rl.learning.config import TransformerCfg
@@ -25,8 +24,8 @@ def measure_training(
         segment_iterations=repeats + 1,
     )
     trainer = Trainer(cfg, paper_catalogue(), num_threads)
-    physics = _watch(trainer.env.backend, "step")
-    inference = _watch(trainer.learner, "act")
+    physics = Stopwatch.around(trainer.env.backend, "step")
+    inference = Stopwatch.around(trainer.learner, "act")
     iterations = []
     for iteration in trainer.run_segment():
         iterations.append(
@@ -60,11 +59,3 @@ def _cache_figures(cfg: TrainCfg, num_envs: int) -> dict[str, float]:
         "recomputed_step_s": costs["recomputed_s"],
         "cached_over_recomputed": costs["cached_s"] / costs["recomputed_s"],
     }
-
-
-def _watch(owner: Any, name: str) -> Stopwatch:
-    """Put a stopwatch around a method."""
-    method: Callable[..., Any] = getattr(owner, name)
-    clock = Stopwatch(method)
-    setattr(owner, name, clock)
-    return clock

@@ -9,12 +9,13 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from io import TextIOWrapper
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from horizon_rl import __version__
+from horizon_rl.cli.common import Terminal
 from horizon_rl.errors import InputError, unknown
 
 COMMANDS = {
@@ -30,8 +31,14 @@ def main(args: list[str] | None = None) -> int:
     """Run the command line `args`; returns the exit code, 2 for bad input."""
     args = sys.argv[1:] if args is None else args
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal without Unicode gets question marks, not a traceback.
+            stream.reconfigure(errors="replace")
     try:
-        return _dispatch(args)
+        code = _dispatch(args)
+        sys.stdout.flush()
+        return code
     except InputError as error:
         print(f"horizon: {error}", file=sys.stderr)
         return 2
@@ -44,7 +51,7 @@ def main(args: list[str] | None = None) -> int:
         print(f"horizon: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("horizon: interrupted; what was judged is kept", file=sys.stderr)
+        print("horizon: interrupted", file=sys.stderr)
         return 130
 
 
@@ -76,7 +83,7 @@ def _print_help() -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for name, (_, about) in COMMANDS.items():
         table.add_row(f"[bold]{name}[/]", about)
-    console = Console()
+    console = Terminal()
     console.print("usage: horizon COMMAND [OPTIONS]\n", markup=False)
     console.print("Recoverability-governed curricula for legged robots.\n")
     console.print(table)

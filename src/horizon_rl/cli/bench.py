@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from horizon_rl.bench.curriculum import measure_curriculum
-from horizon_rl.cli.common import needs_extra, print_json
+from horizon_rl.cli.common import Terminal, needs_extra, print_json
 from horizon_rl.errors import InputError
 
 
@@ -79,7 +78,7 @@ def run(cmd: BenchCmd) -> None:
     table.add_column("figure", justify="right")
     for name, value in figures.items():
         table.add_row(*_row(name, value))
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import tyro
 from rich import box
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from horizon_rl.cli.common import print_json, read_catalogue
+from horizon_rl.cli.common import Terminal, print_json, read_catalogue
 from horizon_rl.domains import Catalogue, Levels, Range
 
 
@@ -32,7 +32,7 @@ def run(cmd: DomainsCmd) -> None:
     if cmd.json:
         print_json(data)
     else:
-        Console().print(_table(data))
+        Terminal().print(_table(data))
 
 
 def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
@@ -76,10 +76,10 @@ def _table(data: dict[str, Any]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for name, group in data["groups"].items():
         table.add_section()
-        heading = f"[bold]{name}[/] at level {group['level']:g}"
+        heading = f"[bold]{escape(name)}[/] at level {group['level']:g}"
         table.add_row(heading, "", "", "", f"[bold]{group['coverage']:.1%}[/]")
         for key, parameter in group["parameters"].items():
             label = f"  {key}" + (f", {parameter['unit']}" if parameter["unit"] else "")
             ranges = (str(Range(*parameter[k])) for k in ("baseline", "range", "limit"))
-            table.add_row(label, *ranges, f"{parameter['coverage']:.1%}")
+            table.add_row(escape(label), *ranges, f"{parameter['coverage']:.1%}")
     return table

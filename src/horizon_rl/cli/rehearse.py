@@ -4,16 +4,20 @@ import dataclasses
 import sys
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from horizon_rl.cli.common import print_json, read_catalogue
+from horizon_rl.cli.common import (
+    Terminal,
+    new_run_path,
+    print_json,
+    read_catalogue,
+)
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError
 from horizon_rl.records import dumps, encode
@@ -52,12 +56,20 @@ class RehearseCmd:
 
 
 def run(cmd: RehearseCmd) -> None:
+    if not 0.0 <= cmd.pace <= 60.0:
+        raise InputError(f"--pace is {cmd.pace:g}; accepted: 0..60")
     if cmd.compare:
         _compare(cmd)
         return
     rehearsal = _open(cmd)
     try:
         _watch(rehearsal, cmd)
+    except KeyboardInterrupt:
+        print(
+            f"\nGo on with: horizon rehearse --resume --run {rehearsal.run}",
+            file=sys.stderr,
+        )
+        raise
     finally:
         rehearsal.close()
     summary = summarise(rehearsal)
@@ -73,16 +85,15 @@ def run(cmd: RehearseCmd) -> None:
 def _open(cmd: RehearseCmd) -> Rehearsal:
     if not cmd.resume:
         catalogue = read_catalogue(cmd.catalogue)
-        return Rehearsal.create(cmd.cfg, catalogue, cmd.run or _default_run())
+        path = cmd.run or new_run_path(Path("logs/rehearsal"))
+        return Rehearsal.create(cmd.cfg, catalogue, path)
     if cmd.run is None:
         raise InputError("--resume needs --run, the directory of the run to go on with")
+    if cmd.catalogue:
+        raise InputError("a resumed run keeps its catalogue; leave out --catalogue")
     recorded, _ = read_context(cmd.run)
     _refuse_changes(cmd.cfg, recorded)
     return Rehearsal.resume(cmd.run)
-
-
-def _default_run() -> Path:
-    return Path("logs/rehearsal") / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 
 
 def _refuse_changes(given: RehearsalCfg, recorded: RehearsalCfg) -> None:
@@ -110,7 +121,7 @@ def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _watch(rehearsal: Rehearsal, cmd: RehearseCmd) -> None:
     """Run all phases, drawing the board after each where somebody watches."""
-    console = Console()
+    console = Terminal()
     if cmd.json or not console.is_terminal:
         for _ in rehearsal.phases():
             pass
@@ -118,7 +129,7 @@ def _watch(rehearsal: Rehearsal, cmd: RehearseCmd) -> None:
     with Live(_board(rehearsal), console=console, auto_refresh=False) as live:
         for _ in rehearsal.phases():
             live.update(_board(rehearsal), refresh=True)
-            time.sleep(max(cmd.pace, 0.0))
+            time.sleep(cmd.pace)
 
 
 def _board(rehearsal: Rehearsal) -> Group:
@@ -145,7 +156,7 @@ def _draw(rehearsal: Rehearsal) -> list[Path]:
 def _print_summary(
     summary: dict[str, Any], rehearsal: Rehearsal, figures: list[Path]
 ) -> None:
-    console = Console()
+    console = Terminal()
     if not console.is_terminal:
         console.print(_board(rehearsal))
     lost = summary["env_steps_rolled_back"] / max(summary["env_steps"], 1)
@@ -155,9 +166,9 @@ def _print_summary(
         f"Real phases of this length would cost {summary['env_steps'] / 1e6:.0f} M env "
         f"steps, {lost:.0%} of them rolled back."
     )
-    console.print(f"Run: {rehearsal.run}", soft_wrap=True)
+    print(f"Run: {rehearsal.run}")
     for path in figures:
-        console.print(f"Figure: {path}", soft_wrap=True)
+        print(f"Figure: {path}")
 
 
 def _compare(cmd: RehearseCmd) -> None:
@@ -167,7 +178,7 @@ def _compare(cmd: RehearseCmd) -> None:
         raise InputError("--compare keeps no run: leave out --run and --resume")
     catalogue = read_catalogue(cmd.catalogue)
     seeds = range(cmd.cfg.seed, cmd.cfg.seed + cmd.seeds)
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     rows = []
     with console.status("comparing") as status:
         for row in compare(cmd.cfg, catalogue, seeds):
@@ -176,17 +187,18 @@ def _compare(cmd: RehearseCmd) -> None:
     if cmd.json:
         print_json({"rows": [dataclasses.asdict(row) for row in rows]})
     else:
-        Console().print(_compare_table(rows))
+        Terminal().print(_compare_table(rows))
         print(
             "\nlevel: what counts as mastered, deserved or not. Then the final policy's\n"
             "success at its own levels, at level 0, with one group at 0.5, with all at "
-            "0.5.\nRollback pays where limits lie beyond what the learner can take."
+            "0.5.\nRollback pays where limits lie beyond what the learner can take. A clock\n"
+            "runs to the budget of phases; the others stop when nothing is left to try."
         )
 
 
 def _compare_table(rows: list[Row]) -> Table:
     table = Table(
-        title=f"Final policies, mean over {rows[0].seeds} seeds",
+        title=f"Final policies, mean over {rows[0].seeds} seed(s)",
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),

@@ -11,11 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from horizon_rl import robots
-from horizon_rl.cli.common import print_json
+from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.errors import InputError
 from horizon_rl.robots import Leg, Morphology, Robot
 from horizon_rl.show import save_robots
@@ -55,7 +54,7 @@ def run(cmd: RobotsCmd) -> None:
     if cmd.json:
         print_json({"robots": rows})
         return
-    console = Console()
+    console = Terminal()
     console.print(_numbers(rows))
     console.print(_sources(rows))
     if cmd.picture:

@@ -7,7 +7,6 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -16,7 +15,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from horizon_rl.cli.common import needs_extra, read_catalogue
+from horizon_rl.cli.common import (
+    Terminal,
+    needs_extra,
+    new_run_path,
+    read_catalogue,
+)
 from horizon_rl.errors import InputError, unknown
 
 with needs_extra("train"):
@@ -71,16 +75,13 @@ def default(args: Sequence[str]) -> TrainCmd:
 
 
 def run(cmd: TrainCmd) -> None:
-    console = Console()
+    console = Terminal()
     run = _open(cmd)
-    console.print(f"Run: {run.path}", soft_wrap=True)
+    print(f"Run: {run.path}")
     with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
         stopped = _train(run, stop, writer, console)
     if stopped:
-        console.print(
-            f"Stopped and saved. Go on with: horizon train --resume {run.path}",
-            soft_wrap=True,
-        )
+        print(f"Stopped and saved. Go on with: horizon train --resume {run.path}")
         return
     console.print(f"Finished: {run.budget_spent}.")
     _report(run, console)
@@ -94,8 +95,8 @@ def _open(cmd: TrainCmd) -> Run:
     cfg = cmd.cfg
     if not (cfg.steps or cfg.minutes):
         raise InputError("no budget: give --steps or --minutes")
-    stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    path = cmd.run or Path("logs/train") / f"{stamp}_{cmd.policy}-{cfg.robot}"
+    label = f"{cmd.policy}-{cfg.robot}"
+    path = cmd.run or new_run_path(Path("logs/train"), label)
     if cmd.init:
         load_checkpoint(cmd.init)  # Refuses a bad one before a run is begun.
     run = Run.create(cfg, read_catalogue(cmd.catalogue), path)
@@ -139,7 +140,7 @@ def _report(run: Run, console: Console) -> None:
             f"Success on {len(episodes)} fresh episodes, mean actions: {share:.1%} "
             f"(tracking error {episodes.tracking_error.mean():.3f} m/s)"
         )
-    console.print(f"Checkpoint: {newest_checkpoint(run.path)}", soft_wrap=True)
+    print(f"Checkpoint: {newest_checkpoint(run.path)}")
 
 
 class _Board:

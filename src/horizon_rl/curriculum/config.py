@@ -1,6 +1,7 @@
 """Settings of the curriculum; the defaults are HORIZON as published."""
 
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from typing import Literal, get_args
 
 from horizon_rl.errors import InputError, unknown
@@ -27,7 +28,7 @@ class GateCfg:
     return_margin: float = 0.05
     """Gate C: allowed loss of return, as a share of the checkpoint's own."""
     preservation: bool = True
-    """Judge gate C too; without it, gate L alone decides."""
+    """Both gates decide; switched off, gate L alone does."""
 
     def __post_init__(self):
         _require("min_length", self.min_length, 0.0, 1.0)
@@ -75,7 +76,7 @@ class CurriculumCfg:
     joint: bool = False
     """Advance all groups together, as one frontier, instead of one at a time."""
     rollback: bool = True
-    """Restore the checkpoint after a failed phase; without it a failed candidate
+    """After a failed phase the checkpoint is restored; switched off, a failed candidate
     counts as mastered."""
     clock: Clock | None = None
     """Set levels by the clock instead of by evidence."""
@@ -90,13 +91,13 @@ class CurriculumCfg:
         _require("grow", self.grow, 1.0)
         _require("min_step", self.min_step, 1e-3, 1.0)
         _require("alpha", self.alpha, 1e-2, 1.0 - 1e-2)
-        _require("max_rungs", self.max_rungs, 1)
+        _require("max_rungs", self.max_rungs, 1, whole=True)
         _require("min_bracket", self.min_bracket, 1e-6, 1.0)
-        _require("reopen_after", self.reopen_after, 1)
+        _require("reopen_after", self.reopen_after, 1, whole=True)
         _require("reopen_gain", self.reopen_gain, 0.0, 1.0)
-        _require("max_reopenings", self.max_reopenings, 0)
-        _require("max_phases", self.max_phases, 1)
-        _require("max_env_steps", self.max_env_steps, 0)
+        _require("max_reopenings", self.max_reopenings, 0, whole=True)
+        _require("max_phases", self.max_phases, 1, whole=True)
+        _require("max_env_steps", self.max_env_steps, 0, whole=True)
 
 
 def apply_method(
@@ -119,6 +120,7 @@ def apply_method(
         case "no-rollback":
             return replace(cfg, rollback=False)
         case "linear":
+            _require("clock_phases", clock_phases, 1, whole=True)
             return replace(cfg, clock=Clock(rise=1.0 / clock_phases))
         case "wide":
             return replace(cfg, clock=Clock(start=1.0))
@@ -128,7 +130,11 @@ def apply_method(
             raise InputError(unknown("method", method, METHODS))
 
 
-def _require(name: str, value: float, low: float, high: float = float("inf")) -> None:
-    if not low <= value <= high:
-        accepted = f"at least {low:g}" if high == float("inf") else f"{low:g}..{high:g}"
+def _require(
+    name: str, value: float, low: float, high: float = inf, *, whole: bool = False
+) -> None:
+    kind = isinstance(value, int) if whole else isfinite(value)
+    if not (kind and low <= value <= high):
+        accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
+        accepted = f"whole numbers, {accepted}" if whole else accepted
         raise InputError(f"{name} is {value:g}; accepted: {accepted}")

@@ -39,6 +39,10 @@ class EarlyCfg:
             raise InputError(
                 f"looks are {self.looks}; accepted: rising, between 0 and 1"
             )
+        if self.min_episodes < 2:
+            raise InputError(
+                f"min_episodes is {self.min_episodes}; accepted: at least 2"
+            )
         if not 0.0 < self.error < 0.5:
             raise InputError(f"error is {self.error:g}; accepted: above 0, below 0.5")
 

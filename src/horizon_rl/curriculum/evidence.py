@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from horizon_rl.errors import InputError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -38,10 +40,13 @@ class Evidence:
 
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
+        counts = {"episodes": int, "env_steps": int, "aborted": bool}
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.default in (0, False):
-                value = type(field.default)(value)
+            if count := counts.get(field.name):
+                if not (math.isfinite(value) and value >= 0):
+                    raise InputError(f"{field.name} is {value}; accepted: at least 0")
+                value = count(value)
             elif value is not None:
                 value = float(value) if math.isfinite(value) else None
             object.__setattr__(self, field.name, value)
@@ -72,6 +77,8 @@ def select_window(
     whole length before the end. Without the second rule a window that closes between
     synchronised timeouts would hold only falls.
     """
+    if window < 1:
+        raise InputError(f"window is {window}; accepted: at least 1")
     fair = (episodes.start >= 0) & (episodes.start <= phase_steps - max_length)
     ids = np.flatnonzero(fair)
     order = np.argsort(episodes.start[ids], kind="stable")

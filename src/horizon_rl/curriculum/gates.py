@@ -68,7 +68,8 @@ def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
         Check("episode length", evidence.length, cfg.min_length, at_least=True),
         Check("error", evidence.tracking_error, cfg.max_error, at_least=False),
     )
-    checks = feasibility + _preservation_checks(evidence, cfg) * preservation
+    kept = _preservation_checks(evidence, cfg) if preservation else ()
+    checks = (*feasibility, *kept)
     failed = [check for check in checks if not check.passed]
     words = "; ".join(str(check) for check in failed or checks)
     if evidence.aborted:
@@ -76,7 +77,7 @@ def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
     feasible = all(check.passed for check in feasibility) and not evidence.aborted
     return Verdict(
         feasible=feasible,
-        preserved=all(c.passed for c in checks[2:]) if preservation else None,
+        preserved=all(check.passed for check in kept) if preservation else None,
         score=prod(check.ratio for check in checks),
         reason=words,
     )

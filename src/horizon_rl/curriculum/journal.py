@@ -7,7 +7,7 @@ the run goes on. Replaying them through `step` gives the state again, byte for b
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -15,6 +15,7 @@ from warnings import warn
 from horizon_rl import __version__
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.gates import Verdict
 from horizon_rl.curriculum.schema import (
     SCHEMA,
     JournalError,
@@ -26,7 +27,7 @@ from horizon_rl.curriculum.schema import (
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.curriculum.step import start, step
-from horizon_rl.durable import write_file
+from horizon_rl.durable import create_file
 from horizon_rl.errors import InputError
 from horizon_rl.records import encode
 
@@ -89,11 +90,13 @@ class Journal:
     def __init__(self, path: Path):
         self.path = path
         try:
-            self._file = open(path, "r+b")
+            # Unbuffered: what could not be written must not linger and come later.
+            self._file = open(path, "r+b", buffering=0)
         except OSError as error:
             raise JournalError(f"cannot open {path}: {error.strerror}") from error
         self._lock()
-        self._file.seek(0, os.SEEK_END)
+        self._end = self._file.seek(0, os.SEEK_END)
+        self._is_sound = True
 
     @classmethod
     def create(
@@ -104,8 +107,6 @@ class Journal:
         context: Mapping[str, Any],
     ) -> "Journal":
         """Start a journal; one that exists already is refused, never overwritten."""
-        if path.exists():
-            raise InputError(f"{path} already holds a run: resume it, or name another")
         header = Header(
             schema=SCHEMA,
             version=__version__,
@@ -113,7 +114,12 @@ class Journal:
             curriculum=cfg,
             context=dict(context),
         )
-        write_file(path, to_line(encode(header)))
+        try:
+            create_file(path, to_line(encode(header)))
+        except FileExistsError:
+            raise InputError(
+                f"{path} already holds a run: resume it, or name another"
+            ) from None
         return cls(path)
 
     @classmethod
@@ -129,23 +135,31 @@ class Journal:
         return journal, so_far
 
     def append(self, entry: Entry) -> None:
-        """Add a line, and return once it is safely on disk."""
-        end = self._file.tell()
+        """Add a line, and return once it is safely on disk.
+
+        If that fails (a full disk, an interrupt), the journal is as it was before.
+        """
+        if not self._is_sound:
+            raise JournalError(f"{self.path} could not be mended: resume the run")
+        line = to_line(encode(entry))
         try:
-            self._file.write(to_line(encode(entry)))
-            self._file.flush()
+            written = 0
+            while written < len(line):
+                written += self._file.write(line[written:])
             os.fsync(self._file.fileno())
-        except OSError:
-            # A disk that filled up half-way through must not leave half a line.
-            self._cut_back(end)
+        except BaseException:
+            self._is_sound = False
+            self._cut_back(self._end)
+            self._is_sound = True
             raise
+        self._end += len(line)
 
     def close(self) -> None:
         self._file.close()
 
     def _cut_back(self, num_bytes: int) -> None:
         self._file.truncate(num_bytes)
-        self._file.seek(num_bytes)
+        self._end = self._file.seek(num_bytes)
 
     def _lock(self) -> None:
         try:
@@ -209,17 +223,33 @@ def _parse_header(line: bytes, where: str) -> Header:
 
 
 def _verify(state: State, entry: Entry, cfg: CurriculumCfg, where: str) -> State:
-    """Step over the entry's evidence: what is on record must follow from it."""
-    if state.proposal != entry.proposal:
-        expected = state.proposal.phase if state.proposal else "none"
+    """Step over the entry's evidence: what is on record must follow from it.
+
+    Facts, not words: another version may say the same thing better.
+    """
+    if state.proposal is None:
+        raise JournalError(f"{where}: a phase on record after the run's end")
+    if field := _first_difference(entry.proposal, state.proposal):
         raise JournalError(
-            f"{where}: phase {entry.proposal.phase} on record, but {expected} follows "
-            "from the lines above: a line is missing, doubled or altered"
+            f"{where}: the phase on record ({entry.proposal.phase}) is not the one that "
+            f"follows from the lines above (another {field}): a line is missing, "
+            "doubled or altered"
         )
     state, decision = step(state, entry.evidence, cfg)
-    if decision != entry.decision:
+    if field := _first_difference(entry.decision, decision):
         raise JournalError(
-            f"{where}: the recorded decision ({entry.decision.action}) does not follow "
-            f"from its evidence ({decision.action})"
+            f"{where}: the recorded decision does not follow from its evidence "
+            f"(another {field})"
         )
     return state
+
+
+def _first_difference(recorded: Any, derived: Any) -> str | None:
+    """Name the first field in which two records differ, their wording aside."""
+    for field in fields(recorded):
+        ours, theirs = getattr(derived, field.name), getattr(recorded, field.name)
+        if field.name == "reason" or ours == theirs:
+            continue
+        if not isinstance(ours, Verdict) or _first_difference(theirs, ours):
+            return field.name
+    return None

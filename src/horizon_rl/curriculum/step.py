@@ -42,7 +42,7 @@ def start(groups: Sequence[str], cfg: CurriculumCfg) -> State:
         frontiers = (Frontier(name="joint", groups=tuple(groups)),)
     else:
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
-    return _propose(State(frontiers=frontiers), cfg, just_failed=None)
+    return _propose(State(frontiers=frontiers), cfg)
 
 
 def step(
@@ -63,8 +63,7 @@ def step(
         env_steps=state.env_steps + evidence.env_steps,
         proposal=None,
     )
-    just_failed = proposal.frontier if action == "rollback" else None
-    following = _propose(judged, cfg, just_failed)
+    following = _propose(judged, cfg)
     return following, Decision(
         phase=proposal.phase,
         kind=proposal.kind,
@@ -77,24 +76,18 @@ def step(
     )
 
 
-def choose(
-    frontiers: tuple[Frontier, ...], cfg: CurriculumCfg, just_failed: str | None
-) -> Frontier | None:
+def choose(frontiers: tuple[Frontier, ...], cfg: CurriculumCfg) -> Frontier | None:
     """Pick the frontier to try next, or None if none is left to try.
 
-    Due retries come first, then the open frontier least recently tried; the one that
-    just failed only if it is alone. Where none is open, waiting would last forever:
-    every frontier that may reopen is due at once.
+    Due retries come first, then the open frontier least recently tried: so the one that
+    just failed comes again only if it is alone. Where none is open, waiting would last
+    forever: every frontier that may reopen is due at once.
     """
     if any(f.is_open for f in frontiers):
         ready = [f for f in frontiers if f.is_open or is_due(f, cfg)]
     else:
         ready = [f for f in frontiers if can_reopen(f, cfg)]
-    return min(
-        ready,
-        key=lambda f: (f.name == just_failed, f.is_open, f.last_phase),
-        default=None,
-    )
+    return min(ready, key=lambda f: (f.is_open, f.last_phase), default=None)
 
 
 def _choose_action(proposal: Proposal, verdict: Verdict, cfg: CurriculumCfg) -> Action:
@@ -117,17 +110,19 @@ def _settle(
         apply(f, proposal.candidate, cfg) if f.name == proposal.frontier else f
         for f in frontiers
     )
-    gain = max(
-        new.mastered - old.mastered for old, new in zip(frontiers, settled, strict=True)
+    gain = proposal.candidate - min(
+        (f.mastered for f in frontiers if f.name == proposal.frontier),
+        default=proposal.candidate,
     )
-    if gain < cfg.reopen_gain:
+    # Rounded: 0.06 - 0.04 is a gain of 0.02.
+    if action != "commit" or round(gain, 9) < cfg.reopen_gain or not gain:
         return settled
     return tuple(
         f if f.name == proposal.frontier else count_commit_elsewhere(f) for f in settled
     )
 
 
-def _propose(state: State, cfg: CurriculumCfg, just_failed: str | None) -> State:
+def _propose(state: State, cfg: CurriculumCfg) -> State:
     """Set the next phase's proposal, or the reason why there is none."""
     if state.phase >= cfg.max_phases:
         return replace(state, ended=f"budget of {cfg.max_phases} phases spent")
@@ -138,7 +133,7 @@ def _propose(state: State, cfg: CurriculumCfg, just_failed: str | None) -> State
         return _try(state, state.frontiers[0], "clock", level, "by the clock")
     if not state.has_checkpoint:
         return _try(state, None, "baseline", 0.0, "learn the baseline first")
-    frontier = choose(state.frontiers, cfg, just_failed)
+    frontier = choose(state.frontiers, cfg)
     if frontier is None:
         return replace(state, ended="no frontier is left to try")
     return _try(state, frontier, *_next_level(frontier, cfg))
@@ -150,9 +145,9 @@ def _next_level(frontier: Frontier, cfg: CurriculumCfg) -> tuple[Kind, float, st
     if failed is None:
         level = coarse_level(frontier, cfg)
         return "coarse", level, f"reach outward from {mastered:.3g}"
-    if frontier.is_waiting:
+    if frontier.retry is not None:
         turn = f"reopening {frontier.reopenings + 1} of {cfg.max_reopenings}"
-        return "retry", failed, f"the policy has changed since it failed ({turn})"
+        return "retry", frontier.retry, f"it failed, and is due again ({turn})"
     level = recovery_level(frontier, cfg)
     rung = f"rung {frontier.rung + 1} of {cfg.max_rungs}"
     return "recovery", level, f"between {mastered:.3g} and failed {failed:.3g} ({rung})"
@@ -208,10 +203,8 @@ def _explain(
     if action == "commit" and not verdict.passed:
         return f"{name} failed but kept, rollback is off: {verdict.reason}"
     done = "committed" if action == "commit" else "rolled back"
-    outcome = [
-        _where(f) for f in judged.frontiers if f.name == proposal.frontier and _where(f)
-    ]
-    return ". ".join([f"{name} {done}: {verdict.reason}", *outcome])
+    outcome = [_where(f) for f in judged.frontiers if f.name == proposal.frontier]
+    return ". ".join(filter(None, [f"{name} {done}: {verdict.reason}", *outcome]))
 
 
 def _where(frontier: Frontier) -> str:

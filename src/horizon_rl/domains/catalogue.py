@@ -65,6 +65,11 @@ class Catalogue:
         if groups == "full":
             return self.names
         names = CORE_GROUPS if groups == "core" else groups.split(",")
+        if groups == "core" and not set(CORE_GROUPS) <= set(self.names):
+            raise InputError(
+                "this catalogue has not all groups of the core: name groups, or full. "
+                f"Accepted: {', '.join(self.names)}"
+            )
         return tuple(self[name.strip()].name for name in names)
 
     def parse_levels(self, text: str) -> dict[str, float]:

@@ -47,14 +47,16 @@ class LearnerCfg:
     """Environment steps to book per phase: 100 iterations of 4096 x 24."""
 
     def __post_init__(self):
-        if self.reach <= 0.0:
-            raise InputError(f"reach is {self.reach:g}; accepted: above 0")
+        if not 0.0 < self.reach <= 10.0:
+            raise InputError(f"reach is {self.reach:g}; accepted: above 0, at most 10")
+        if self.phase_env_steps < 0:
+            raise InputError(f"phase_env_steps is {self.phase_env_steps}; at least 0")
         shares = ("rate", "transfer", "coupling", "fragility", "forgetting", "healing")
         for name in (*shares, "noise"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InputError(f"{name} is {getattr(self, name):g}; accepted: 0..1")
-        if not 0.0 <= self.ceiling_low <= self.ceiling_high:
-            raise InputError("ceiling_low must lie between 0 and ceiling_high")
+        if not 0.0 <= self.ceiling_low <= self.ceiling_high <= 10.0:
+            raise InputError("accepted: 0 <= ceiling_low <= ceiling_high <= 10")
 
 
 @dataclass(frozen=True)

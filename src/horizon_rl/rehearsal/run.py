@@ -18,7 +18,12 @@ from horizon_rl.curriculum import (
     read_header,
 )
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import digest_directory, remove_unnamed, write_directory
+from horizon_rl.durable import (
+    digest_directory,
+    make_run_directory,
+    remove_unnamed,
+    write_directory,
+)
 from horizon_rl.errors import InputError
 from horizon_rl.records import decode, dumps, encode
 from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
@@ -85,12 +90,8 @@ class Rehearsal:
         """Start a rehearsal in a directory of its own."""
         groups = catalogue.select(cfg.groups)
         context = {"rehearsal": encode(cfg), "catalogue": encode(catalogue)}
-        try:
-            run.mkdir(parents=True, exist_ok=True)
-            curriculum = Curriculum.create(run / JOURNAL, groups, cfg.resolved, context)
-        except OSError as error:
-            message = f"cannot write to run directory {run}: {error.strerror}"
-            raise InputError(message) from error
+        make_run_directory(run, JOURNAL)
+        curriculum = Curriculum.create(run / JOURNAL, groups, cfg.resolved, context)
         return cls(cfg, catalogue, curriculum, run)
 
     @classmethod
@@ -98,9 +99,13 @@ class Rehearsal:
         """Go on with the rehearsal in `run` after its last judged phase."""
         cfg, catalogue = read_context(run)
         curriculum = Curriculum.resume(run / JOURNAL)
-        named = [e.checkpoint.name for e in curriculum.entries if e.checkpoint]
-        remove_unnamed(run / CHECKPOINTS, named)
-        return cls(cfg, catalogue, curriculum, run)
+        try:
+            named = [e.checkpoint.name for e in curriculum.entries if e.checkpoint]
+            remove_unnamed(run / CHECKPOINTS, r"phase-\d{5}", named)
+            return cls(cfg, catalogue, curriculum, run)
+        except BaseException:
+            curriculum.close()
+            raise
 
     def phases(self) -> Iterator[Entry]:
         """Run phase after phase until the curriculum ends; yields each when judged."""

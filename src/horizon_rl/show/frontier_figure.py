@@ -28,6 +28,7 @@ def draw_frontiers(
             accepted = ", ".join(FORMATS)
             raise InputError(f"cannot draw to '{path}'; accepted endings: {accepted}")
     try:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -42,10 +43,11 @@ def draw_frontiers(
     panels[-1].set_xlabel("phase")
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     _draw_legend(figure)
-    for path in paths:
-        # No date inside: the same run gives the same file.
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        figure.savefig(path, dpi=150, metadata=metadata.get(path.suffix))
+    # No date and no random ids inside: the same run gives the same file.
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "horizon"}):
+        for path in paths:
+            figure.savefig(path, dpi=150, metadata=metadata.get(path.suffix))
 
 
 def _draw_group(panel, entries: Sequence[Entry], group: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import ASIDE, write_file
+from horizon_rl.durable import ASIDE, make_run_directory, write_file
 from horizon_rl.errors import InputError
 from horizon_rl.learning import load_state_tensors, state_tensors
 from horizon_rl.learning.checkpoint import (
@@ -45,16 +45,10 @@ class Run:
     @classmethod
     def create(cls, cfg: TrainCfg, catalogue: Catalogue, path: Path) -> "Run":
         """Start a run; a directory that holds one already is refused."""
-        if (path / CONFIG).exists():
-            raise InputError(f"{path} already holds a run: resume it, or name another")
+        make_run_directory(path, CONFIG)
         run = cls(Trainer(cfg, catalogue), path)
         settings = {"train": encode(cfg), "catalogue": encode(catalogue)}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            write_file(path / CONFIG, dumps(settings).encode())
-        except OSError as error:
-            message = f"cannot write to run directory {path}: {error.strerror}"
-            raise InputError(message) from error
+        write_file(path / CONFIG, dumps(settings).encode())
         return run
 
     @classmethod
