@@ -53,6 +53,15 @@ def test_catalogue_of_ones_own(capsys, tmp_path):
     assert list(json.loads(capsys.readouterr().out)["groups"]) == ["wind"]
 
 
+def test_brackets_in_a_unit_are_shown_as_they_are(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "[groups.wind.parameters.speed]\nbaseline=[0,1]\nlimit=[0,4]\nunit='[/s]'\n"
+    )
+    assert main(["domains", "--catalogue", str(file)]) == 0
+    assert "speed, [/s]" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

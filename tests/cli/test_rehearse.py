@@ -1,6 +1,7 @@
 """`horizon rehearse`, as a user runs it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def test_same_seed_gives_the_same_journal_and_figure(tmp_path, capsys):
     for name in ("a", "b"):
         assert main(["rehearse", "--seed", "5", "--run", str(tmp_path / name)]) == 0
     capsys.readouterr()
-    for file in ("journal.jsonl", "summary.json", "frontiers.png"):
+    for file in ("journal.jsonl", "summary.json", "frontiers.png", "frontiers.svg"):
         assert (tmp_path / "a" / file).read_bytes() == (
             tmp_path / "b" / file
         ).read_bytes()
@@ -126,6 +127,32 @@ def test_unwritable_run_directory(tmp_path, capsys):
     assert "cannot write to run directory" in err
 
 
+def test_directory_with_other_things_in_it(tmp_path, capsys):
+    (tmp_path / "summary.json").write_text("mine")
+    assert "is not empty" in bad(capsys, "--run", str(tmp_path))
+    assert (tmp_path / "summary.json").read_text() == "mine"
+
+
+def test_catalogue_cannot_change_on_resume(run, capsys):
+    assert main(["rehearse", "--run", str(run), "--json"]) == 0
+    capsys.readouterr()
+    err = bad(capsys, "--resume", "--run", str(run), "--catalogue", "other.toml")
+    assert "leave out --catalogue" in err
+
+
+def test_catalogue_without_the_core_says_what_to_name(tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    file.write_text("[groups.wind.parameters.speed]\nbaseline=[0,1]\nlimit=[0,4]\n")
+    assert "name groups, or full" in bad(capsys, "--catalogue", str(file))
+
+
+def test_terminal_without_unicode_gets_no_traceback(run):
+    command = [*COMMAND, "--run", str(run), "--groups", "mass"]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(command, capture_output=True, text=True, env=ascii_only)
+    assert result.returncode == 0 and "Traceback" not in result.stderr
+
+
 def test_resume_needs_a_run(tmp_path, capsys):
     assert "--resume needs --run" in bad(capsys, "--resume")
     assert "holds no run" in bad(capsys, "--resume", "--run", str(tmp_path))
@@ -178,6 +205,9 @@ def test_torn_journal_goes_on_with_a_warning(run, capsys):
         (("--curriculum.grow", "0.5"), "grow is 0.5; accepted: at least 1"),
         (("--learner.reach", "0"), "reach is 0; accepted: above 0"),
         (("--seed", "-1"), "seed is -1"),
+        (("--curriculum.grow", "inf"), "grow is inf"),
+        (("--learner.reach", "nan"), "reach is nan"),
+        (("--pace", "nan"), "--pace is nan"),
         (("--compare", "--seeds", "0"), "--seeds is 0"),
         (("--compare", "--resume"), "--compare keeps no run"),
     ],

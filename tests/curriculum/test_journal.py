@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -20,6 +21,7 @@ from horizon_rl.curriculum import (
     load_state,
     replay,
 )
+from horizon_rl.curriculum.schema import parse_line, to_line
 from horizon_rl.errors import InputError
 
 
@@ -134,8 +136,6 @@ def test_missing_or_doubled_line_is_noticed(path, keep):
 
 
 def test_decision_that_does_not_follow_from_its_evidence_is_refused(path):
-    from horizon_rl.curriculum.schema import parse_line, to_line
-
     lines = path.read_bytes().splitlines(keepends=True)
     record = parse_line(lines[2], "here")
     record["decision"]["action"] = "commit"
@@ -201,20 +201,69 @@ def test_if_the_checkpoint_cannot_be_saved_the_phase_is_still_on_trial(tmp_path)
     assert curriculum.tell(GOOD).action == "commit"
 
 
-def test_line_that_does_not_fit_on_the_disk_leaves_no_trace(path, monkeypatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a file size limit")
+def test_line_that_does_not_fit_on_the_disk_leaves_no_trace(path):
+    import resource
+
+    curriculum = Curriculum.resume(path)
+    state, data = curriculum.state, path.read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:  # Half of the next line fits.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(data) + 200, before[1]))
+        with pytest.raises(OSError, match="File too large"):
+            curriculum.tell(GOOD)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert curriculum.state == state and path.read_bytes() == data
+    curriculum.tell(GOOD)
+    curriculum.close()
+    assert len(replay(path).entries) == 7
+
+
+def test_failed_sync_leaves_no_trace(path, monkeypatch):
     curriculum = Curriculum.resume(path)
     state, data = curriculum.state, path.read_bytes()
 
-    def full(fd):
-        raise OSError(28, "No space left on device")
+    def broken(fd):
+        raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output"):
         curriculum.tell(GOOD)
     monkeypatch.undo()
     assert curriculum.state == state and path.read_bytes() == data
     curriculum.tell(GOOD)
     assert len(replay(path).entries) == 7
+
+
+def test_of_many_who_start_a_journal_at_once_one_wins(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    code = (
+        "import sys; from pathlib import Path; from horizon_rl.curriculum import *\n"
+        "from horizon_rl.errors import InputError\n"
+        "try: Curriculum.create(Path(sys.argv[1]), ['mass']); print('won')\n"
+        "except InputError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    starts = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)
+    ]
+    said = [process.communicate()[0].strip() for process in starts]
+    assert said.count("won") == 1
+    assert all("already holds a run" in text for text in said if text != "won"), said
+    assert replay(path).entries == ()
+
+
+def test_better_wording_does_not_make_old_journals_unreadable(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = parse_line(lines[2], "here")
+    record["decision"]["reason"] = "said otherwise"
+    record["decision"]["verdict"]["reason"] = "said otherwise"
+    record["proposal"]["reason"] = "said otherwise"
+    path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
+    assert len(replay(path).entries) == 6
 
 
 def test_state_of_a_newer_schema_is_refused(path):

@@ -6,7 +6,7 @@ curriculum and compares each line with it.
 """
 
 import pytest
-from evidence import FALLS, GOOD
+from evidence import FALLS, FORGETS, GOOD
 
 from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method
 
@@ -147,6 +147,57 @@ def test_run_of_one_group_retries_at_once_and_ends_after_five_reopenings():
     assert curriculum.state.mastered["mass"] == pytest.approx(0.04352)
 
 
+def test_due_retry_comes_before_a_group_that_waited_longer():
+    check(
+        "mass com inertia",
+        """
+        baseline  -        0      P  commit    unlock:mass
+        coarse    mass     0.05   F  rollback  unlock:com
+        coarse    com      0.05   P  commit    unlock:inertia
+        coarse    inertia  0.05   P  commit
+        recovery  mass     0.02   P  commit                 # 0.05 waits from here
+        coarse    com      0.10   P  commit                 # 1
+        coarse    inertia  0.10   P  commit                 # 2
+        coarse    com      0.15   P  commit    reopen:mass  # 3
+        retry     mass     0.05   P  commit                 # not inertia, tried before
+        coarse    inertia  0.15   P  commit
+        """,
+    )
+
+
+@pytest.mark.parametrize(("gain", "reopened"), [(0.02, True), (0.1, False)])
+def test_small_gains_elsewhere_do_not_count(gain, reopened):
+    cfg = CurriculumCfg(reopen_gain=gain, reopen_after=1)
+    curriculum = check(
+        "mass com",
+        """
+        baseline  -     0      P  commit    unlock:mass
+        coarse    mass  0.05   F  rollback  unlock:com
+        coarse    com   0.05   P  commit
+        recovery  mass  0.02   P  commit
+        """,
+        cfg,
+    )
+    decision = curriculum.tell(GOOD)  # com 0.05 -> 0.10: a gain of 0.05.
+    assert ("reopen" in [event.kind for event in decision.events]) == reopened
+
+
+def test_failures_elsewhere_never_count_as_commits():
+    cfg = CurriculumCfg(reopen_gain=0.0, reopen_after=1)
+    check(
+        "mass com",
+        """
+        baseline  -     0      P  commit    unlock:mass
+        coarse    mass  0.05   F  rollback  unlock:com
+        coarse    com   0.05   P  commit
+        recovery  mass  0.02   P  commit                  # 0.05 waits
+        coarse    com   0.10   F  rollback                # no commit: mass waits on
+        recovery  com   0.07   F  rollback
+        """,
+        cfg,
+    )
+
+
 def test_joint_mode_advances_all_groups_as_one_frontier():
     curriculum = check(
         "mass com",
@@ -193,12 +244,38 @@ def test_clock_sets_all_levels_whatever_the_evidence(method, levels):
     assert curriculum.state.ended == "budget of 3 phases spent"
 
 
+def test_clock_stops_at_the_limit():
+    cfg = apply_method("linear", CurriculumCfg(max_phases=9), clock_phases=3)
+    curriculum = Curriculum(["mass"], cfg)
+    levels = []
+    while proposal := curriculum.ask():
+        levels.append(proposal.candidate)
+        curriculum.tell(GOOD)
+    assert max(levels) == 1.0 and levels[-1] == 1.0
+
+
+def test_feasibility_only_forgives_what_the_checkpoint_would_not():
+    strict = Curriculum(["mass"])
+    lenient = Curriculum(["mass"], apply_method("feasibility-only", CurriculumCfg()))
+    for curriculum, action in ((strict, "rollback"), (lenient, "commit")):
+        curriculum.tell(GOOD)
+        assert curriculum.tell(FORGETS).action == action
+
+
+def test_gate_c_is_not_judged_before_the_first_checkpoint():
+    curriculum = Curriculum(["mass"])
+    assert curriculum.tell(FORGETS).action == "commit"
+
+
 def test_env_step_budget_ends_the_run_and_counts_rolled_back_phases():
     curriculum = Curriculum(["mass"], CurriculumCfg(max_env_steps=2500))
     for evidence in (GOOD, FALLS, FALLS):  # 1000 steps each.
         curriculum.tell(evidence)
     assert curriculum.ask() is None
     assert curriculum.state.ended == "budget of 2500 env steps spent"
+    exact = Curriculum(["mass"], CurriculumCfg(max_env_steps=1000))
+    exact.tell(GOOD)
+    assert exact.ask() is None
 
 
 def test_focused_mode_leaves_the_other_groups_at_their_mastered_level():

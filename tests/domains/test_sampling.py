@@ -23,6 +23,12 @@ def test_every_draw_lies_in_its_range_and_fills_it():
         assert np.abs(quarters - 0.25).max() < 0.03, f"{name}: {quarters}"
 
 
+def test_draws_are_independent_of_each_other():
+    columns = np.column_stack([v.reshape(4000, -1) for v in draw(FULL, 4000).values()])
+    correlation = np.corrcoef(columns.T) - np.eye(columns.shape[1])
+    assert np.abs(correlation).max() < 0.08
+
+
 def test_parameters_with_several_draws_have_a_column_for_each():
     instances = draw({}, 5)
     assert instances["mass.scale"].shape == (5,)

@@ -1,12 +1,14 @@
 """Rehearsals: what they show, and that they stop and resume without a trace."""
 
+import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, replay
+from horizon_rl.curriculum import CurriculumCfg, phase_rng, replay
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.rehearsal import (
     JOURNAL,
+    LearnerCfg,
     Rehearsal,
     RehearsalCfg,
     compare,
@@ -30,6 +32,28 @@ def test_rehearsal_meets_every_kind_of_verdict_and_ends():
     assert summary["phases"] == len(summary["decisions"])
     for group, coverage in summary["coverage"].items():
         assert coverage > PAPER.coverage({})[group]
+
+
+def test_summary_adds_up():
+    summary = summarise(run_to_end(RehearsalCfg(), PAPER))
+    steps = RehearsalCfg().learner.phase_env_steps
+    assert summary["env_steps"] == summary["phases"] * steps
+    assert summary["env_steps_rolled_back"] == summary["rollbacks"] * steps
+    assert summary["commits"] + summary["rollbacks"] <= summary["phases"]
+
+
+def test_policy_that_is_held_keeps_what_it_learnt():
+    # At this rate one phase does not reach the baseline: only what adds up does.
+    slow = RehearsalCfg(learner=LearnerCfg(rate=0.1))
+    entries = run_to_end(slow, PAPER).curriculum.entries
+    actions = [e.decision.action for e in entries[:30]]
+    assert actions[:3] == ["hold", "hold", "hold"] and "commit" in actions
+
+
+def test_phases_do_not_share_their_noise():
+    draws = [phase_rng(0, phase).random() for phase in range(5)]
+    draws += [phase_rng(1, 0).random(), np.random.default_rng(0).random()]
+    assert len(set(draws)) == 7
 
 
 def test_failed_level_is_mastered_later():
