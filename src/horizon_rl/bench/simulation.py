@@ -1,7 +1,7 @@
 """What simulation costs: bare engine, backend, environment, in one run."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -71,21 +71,26 @@ def build_subject(num_envs: int, num_threads: int, seed: int) -> Subject:
 def measure_physics(
     num_envs: int, num_threads: int, repeats: int, seed: int = 0
 ) -> dict[str, float]:
-    """Time the backend beside a bare mjbatch loop: same worlds, starts and targets."""
+    """Time the backend beside a bare mjbatch loop over the same motion."""
     subject = build_subject(num_envs, num_threads, seed)
     backend, pool = subject.env.backend, subject.scenarios.pool
+    assert isinstance(backend, CpuBackend)
     everyone = torch.ones(num_envs, dtype=torch.bool)
     pose = torch.from_numpy(pool.default_pose[:num_envs])
     scale = subject.env.cfg.action_scale
     targets = [pose + scale * action for action in subject.actions]
 
-    def step_backend() -> int:
+    def step_backend() -> Iterator[None]:
         backend.reset(everyone, torch.arange(num_envs))
         for target in targets:
             backend.step(target)
-        return STEPS * num_envs
+            yield
 
-    works = {"bare": _bare_loop(subject, targets, num_threads), "backend": step_backend}
+    bounds = [backend.torque_bounds.copy() for _ in step_backend()]
+    works = {
+        "bare": _bare_loop(subject, targets, bounds, num_threads),
+        "backend": lambda: num_envs * sum(1 for _ in step_backend()),
+    }
     with cores_for_physics(backend):
         costs = median_costs(works, repeats)
     return {
@@ -125,27 +130,30 @@ def measure_env(
 
 
 def _bare_loop(
-    subject: Subject, targets: list[torch.Tensor], num_threads: int
+    subject: Subject,
+    targets: list[torch.Tensor],
+    bounds: list[np.ndarray],
+    num_threads: int,
 ) -> Callable[[], int]:
     """Return a plain mjbatch loop over the same worlds: the limit.
 
-    Its torque bounds stay at the effort limit instead of following the speed, which is
-    all that it leaves out.
+    It leaves out what the backend adds: bounds that follow the speed in every physics
+    step (here they are held for the four of a control step, so that the robots move
+    alike and one call does them all) and the task's view of the state.
     """
     backend, pool = subject.env.backend, subject.scenarios.pool
     n = backend.num_worlds
     batch = Batch(with_servos(backend.robot.model), n, num_threads)
     for name in WORLD_FIELDS:
         batch.expand(name)[:] = pool.fields[name][:n]
-    bounds = batch.expand("actuator_forcerange")
-    bounds[..., 0], bounds[..., 1] = -pool.effort[:n], pool.effort[:n]
+    limits = batch.expand("actuator_forcerange")
     qpos, qvel, ctrl = (batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
     controls = [target.numpy() for target in targets]
 
     def loop() -> int:
         qpos[:], qvel[:] = pool.start_qpos[:n], pool.start_qvel[:n]
-        for control in controls:
-            ctrl[:] = control
+        for control, bound in zip(controls, bounds, strict=True):
+            ctrl[:], limits[:] = control, bound
             batch.step(nstep=PHYSICS_STEPS)
         return STEPS * n
 

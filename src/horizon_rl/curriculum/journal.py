@@ -33,7 +33,7 @@ from horizon_rl.records import encode
 
 try:
     import fcntl
-except ImportError:  # Windows: two processes on one journal go unnoticed there.
+except ImportError:  # No locks there: two processes on one journal go unnoticed.
     fcntl = None
 
 

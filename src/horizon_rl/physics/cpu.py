@@ -54,7 +54,8 @@ class CpuBackend:
         self.counters = Counters()
         self._batch = Batch(with_servos(robot.model), num_worlds, num_threads)
         self._fields = {name: self._batch.expand(name) for name in WORLD_FIELDS}
-        self._bounds = self._batch.expand("actuator_forcerange")
+        self.torque_bounds = self._batch.expand("actuator_forcerange")
+        """[n, 12, 2] least and largest torque in the last physics step, N m."""
         self._effort = np.ones((num_worlds, 12))
         self._velocity_limit = np.ones((num_worlds, 12))
         bind = self._batch.bind
@@ -99,7 +100,7 @@ class CpuBackend:
                 self.robot.joint_sign * self._qvel[:, self._dofs],
                 self._effort,
                 self._velocity_limit,
-                out=self._bounds,
+                out=self.torque_bounds,
             )
             self._batch.step()
         self._read()
