@@ -8,6 +8,10 @@ class InputError(Exception):
     """Bad input; the command line prints the message and exits with code 2."""
 
 
+class RunError(Exception):
+    """A run that had to stop; the command line prints the message and exits with 1."""
+
+
 def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:
     """Say that `name` is not a known `kind`, guess what was meant, list what exists.
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.errors import InputError, RunError, unknown
 
 COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
@@ -42,6 +42,9 @@ def main(args: list[str] | None = None) -> int:
     except InputError as error:
         print(f"horizon: {error}", file=sys.stderr)
         return 2
+    except RunError as error:
+        print(f"horizon: {error}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

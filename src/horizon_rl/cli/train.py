@@ -21,9 +21,10 @@ from horizon_rl.cli.common import (
     new_run_path,
     read_catalogue,
 )
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.errors import InputError, RunError, unknown
 
 with needs_extra("train"):
+    from horizon_rl.learning import NonFiniteError
     from horizon_rl.learning.checkpoint import load_checkpoint
     from horizon_rl.training import (
         Iteration,
@@ -78,8 +79,14 @@ def run(cmd: TrainCmd) -> None:
     console = Terminal()
     run = _open(cmd)
     print(f"Run: {run.path}")
-    with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
-        stopped = _train(run, stop, writer, console)
+    try:
+        with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
+            stopped = _train(run, stop, writer, console)
+    except NonFiniteError as error:
+        last = newest_checkpoint(run.path)
+        raise RunError(
+            f"{error}. Last good checkpoint: {last or 'none yet'}"
+        ) from error
     if stopped:
         print(f"Stopped and saved. Go on with: horizon train --resume {run.path}")
         return

@@ -91,7 +91,7 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
     cfg = TrainCfg(
         num_envs=256,
         segment_iterations=25,
-        steps=12_000_000,
+        steps=8_000_000,
         learner=LearnerCfg(actor=mlp, critic=critic, ppo=ppo),
     )
     if policy == "mlp":

@@ -45,8 +45,8 @@ class Run:
     @classmethod
     def create(cls, cfg: TrainCfg, catalogue: Catalogue, path: Path) -> "Run":
         """Start a run; a directory that holds one already is refused."""
-        make_run_directory(path, CONFIG)
         run = cls(Trainer(cfg, catalogue), path)
+        make_run_directory(path, CONFIG)
         settings = {"train": encode(cfg), "catalogue": encode(catalogue)}
         write_file(path / CONFIG, dumps(settings).encode())
         return run
