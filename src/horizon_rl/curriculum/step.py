@@ -149,7 +149,7 @@ def _next_level(frontier: Frontier, cfg: CurriculumCfg) -> tuple[Kind, float, st
         turn = f"reopening {frontier.reopenings + 1} of {cfg.max_reopenings}"
         return "retry", frontier.retry, f"it failed, and is due again ({turn})"
     level = recovery_level(frontier, cfg)
-    rung = f"rung {frontier.rung + 1} of {cfg.max_rungs}"
+    rung = f"rung {frontier.rung} of {cfg.max_rungs}"
     return "recovery", level, f"between {mastered:.3g} and failed {failed:.3g} ({rung})"
 
 
