@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import inf, isfinite
 
 
 class InputError(Exception):
@@ -10,6 +11,17 @@ class InputError(Exception):
 
 class RunError(Exception):
     """A run that had to stop; the command line prints the message and exits with 1."""
+
+
+def require(
+    name: str, value: float, low: float, high: float = inf, *, whole: bool = False
+) -> None:
+    """Refuse a setting that is not a finite number within its bounds."""
+    fits = isinstance(value, int) if whole else isfinite(value)
+    if not (fits and low <= value <= high):
+        accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
+        accepted = f"whole numbers, {accepted}" if whole else accepted
+        raise InputError(f"{name} is {value:g}; accepted: {accepted}")
 
 
 def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:

@@ -1,10 +1,9 @@
 """Settings of the curriculum; the defaults are HORIZON as published."""
 
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
 from typing import Literal, get_args
 
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.errors import InputError, require, unknown
 
 Method = Literal[
     "horizon", "joint", "feasibility-only", "no-rollback", "linear", "wide", "base"
@@ -31,9 +30,9 @@ class GateCfg:
     """Both gates decide; switched off, gate L alone does."""
 
     def __post_init__(self):
-        _require("min_length", self.min_length, 0.0, 1.0)
+        require("min_length", self.min_length, 0.0, 1.0)
         for name in ("max_error", "error_margin", "error_slack", "return_margin"):
-            _require(name, getattr(self, name), 0.0)
+            require(name, getattr(self, name), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +45,8 @@ class Clock:
     """Gain of level per phase."""
 
     def __post_init__(self):
-        _require("clock.start", self.start, 0.0, 1.0)
-        _require("clock.rise", self.rise, 0.0, 1.0)
+        require("clock.start", self.start, 0.0, 1.0)
+        require("clock.rise", self.rise, 0.0, 1.0)
 
     def level_at(self, phase: int) -> float:
         return min(1.0, self.start + self.rise * phase)
@@ -88,16 +87,16 @@ class CurriculumCfg:
     """Budget: environment steps, rolled-back phases included; 0 is no limit."""
 
     def __post_init__(self):
-        _require("grow", self.grow, 1.0)
-        _require("min_step", self.min_step, 1e-3, 1.0)
-        _require("alpha", self.alpha, 1e-2, 1.0 - 1e-2)
-        _require("max_rungs", self.max_rungs, 1, whole=True)
-        _require("min_bracket", self.min_bracket, 1e-6, 1.0)
-        _require("reopen_after", self.reopen_after, 1, whole=True)
-        _require("reopen_gain", self.reopen_gain, 0.0, 1.0)
-        _require("max_reopenings", self.max_reopenings, 0, whole=True)
-        _require("max_phases", self.max_phases, 1, whole=True)
-        _require("max_env_steps", self.max_env_steps, 0, whole=True)
+        require("grow", self.grow, 1.0)
+        require("min_step", self.min_step, 1e-3, 1.0)
+        require("alpha", self.alpha, 1e-2, 1.0 - 1e-2)
+        require("max_rungs", self.max_rungs, 1, whole=True)
+        require("min_bracket", self.min_bracket, 1e-6, 1.0)
+        require("reopen_after", self.reopen_after, 1, whole=True)
+        require("reopen_gain", self.reopen_gain, 0.0, 1.0)
+        require("max_reopenings", self.max_reopenings, 0, whole=True)
+        require("max_phases", self.max_phases, 1, whole=True)
+        require("max_env_steps", self.max_env_steps, 0, whole=True)
 
 
 def apply_method(
@@ -120,7 +119,7 @@ def apply_method(
         case "no-rollback":
             return replace(cfg, rollback=False)
         case "linear":
-            _require("clock_phases", clock_phases, 1, whole=True)
+            require("clock_phases", clock_phases, 1, whole=True)
             return replace(cfg, clock=Clock(rise=1.0 / clock_phases))
         case "wide":
             return replace(cfg, clock=Clock(start=1.0))
@@ -128,13 +127,3 @@ def apply_method(
             return replace(cfg, clock=Clock())
         case _:
             raise InputError(unknown("method", method, METHODS))
-
-
-def _require(
-    name: str, value: float, low: float, high: float = inf, *, whole: bool = False
-) -> None:
-    kind = isinstance(value, int) if whole else isfinite(value)
-    if not (kind and low <= value <= high):
-        accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
-        accepted = f"whole numbers, {accepted}" if whole else accepted
-        raise InputError(f"{name} is {value:g}; accepted: {accepted}")

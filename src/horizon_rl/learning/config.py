@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, require
 
 Activation = Literal["gelu", "elu", "relu", "tanh"]
 
@@ -32,10 +32,10 @@ class TransformerCfg:
 
     def __post_init__(self):
         for name in ("num_layers", "embedding_dim", "num_heads", "feedforward_dim"):
-            _require(name, getattr(self, name), 1)
-        _require("window", self.window, 1)
-        _require("rope_base", self.rope_base, 1.0)
-        _require("initial_std", self.initial_std, 1e-6)
+            require(name, getattr(self, name), 1)
+        require("window", self.window, 1)
+        require("rope_base", self.rope_base, 1.0)
+        require("initial_std", self.initial_std, 1e-6)
         if self.embedding_dim % (2 * self.num_heads):
             raise InputError(
                 f"embedding_dim is {self.embedding_dim}; it must be a multiple of twice"
@@ -63,7 +63,7 @@ class MlpCfg:
 
     def __post_init__(self):
         _require_widths("hidden_dims", self.hidden_dims)
-        _require("initial_std", self.initial_std, 1e-6)
+        require("initial_std", self.initial_std, 1e-6)
 
 
 ActorCfg = TransformerCfg | MlpCfg
@@ -91,7 +91,7 @@ class CriticCfg:
 
     def __post_init__(self):
         _require_widths("hidden_dims", self.hidden_dims)
-        _require("encoder_dim", self.encoder_dim, 1)
+        require("encoder_dim", self.encoder_dim, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +137,15 @@ class PpoCfg:
 
     def __post_init__(self):
         for name in ("num_steps", "num_epochs", "num_minibatches"):
-            _require(name, getattr(self, name), 1)
+            require(name, getattr(self, name), 1)
         for name in ("gamma", "lam"):
-            _require(name, getattr(self, name), 0.0, 1.0)
+            require(name, getattr(self, name), 0.0, 1.0)
         for name in ("target_kl", "clip", "max_grad_norm", "min_learning_rate"):
-            _require(name, getattr(self, name), 1e-12)
+            require(name, getattr(self, name), 1e-12)
         for name in ("value_coef", "entropy_coef"):
-            _require(name, getattr(self, name), 0.0)
-        _require("max_learning_rate", self.max_learning_rate, self.min_learning_rate)
-        _require(
+            require(name, getattr(self, name), 0.0)
+        require("max_learning_rate", self.max_learning_rate, self.min_learning_rate)
+        require(
             "learning_rate",
             self.learning_rate,
             self.min_learning_rate,
@@ -168,9 +168,3 @@ class LearnerCfg:
 def _require_widths(name: str, widths: tuple[int, ...]) -> None:
     if not widths or min(widths) < 1:
         raise InputError(f"{name} is {widths}; accepted: at least one width above 0")
-
-
-def _require(name: str, value: float, low: float, high: float = float("inf")) -> None:
-    if not low <= value <= high:
-        accepted = f"at least {low:g}" if high == float("inf") else f"{low:g}..{high:g}"
-        raise InputError(f"{name} is {value:g}; accepted: {accepted}")
