@@ -105,20 +105,17 @@ def _settle(
     cfg: CurriculumCfg,
 ) -> tuple[Frontier, ...]:
     """Apply the action to the frontier on trial; a real gain counts for the others."""
+    if proposal.frontier is None:
+        return frontiers
+    before = next(f for f in frontiers if f.name == proposal.frontier)
     apply = commit if action == "commit" else roll_back
-    settled = tuple(
-        apply(f, proposal.candidate, cfg) if f.name == proposal.frontier else f
-        for f in frontiers
-    )
-    gain = proposal.candidate - min(
-        (f.mastered for f in frontiers if f.name == proposal.frontier),
-        default=proposal.candidate,
-    )
-    # Rounded: 0.06 - 0.04 is a gain of 0.02.
-    if action != "commit" or round(gain, 9) < cfg.reopen_gain or not gain:
-        return settled
+    after = apply(before, proposal.candidate, cfg)
+    # Rounded: from 0.04 to 0.06 is a gain of 0.02.
+    gain = round(after.mastered - before.mastered, 9)
+    counts = gain > 0.0 and gain >= cfg.reopen_gain
     return tuple(
-        f if f.name == proposal.frontier else count_commit_elsewhere(f) for f in settled
+        after if f is before else count_commit_elsewhere(f) if counts else f
+        for f in frontiers
     )
 
 
