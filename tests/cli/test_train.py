@@ -79,6 +79,15 @@ def test_init_starts_from_a_checkpoint(run, tmp_path, capsys):
     assert newest_checkpoint(tmp_path / "more") is not None
 
 
+def test_resumed_run_takes_a_new_budget_and_no_other_settings(run, capsys):
+    assert main([*TINY, "--run", str(run)]) == 0
+    assert main(["train", "--resume", str(run), "--steps", "640"]) == 0
+    assert "budget of 640 env steps spent" in capsys.readouterr().out
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 10
+    assert main(["train", "--resume", str(run), "--num-envs", "9"]) == 2
+    assert "leave out --num-envs (is 8)" in capsys.readouterr().err
+
+
 def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
     def poisoned(self):
         raise NonFiniteError("gradient not finite in minibatch 1 of 4")

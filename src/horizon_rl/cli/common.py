@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import count
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.errors import InputError
+from horizon_rl.records import encode
 
 
 def read_catalogue(path: Path | None) -> Catalogue:
@@ -50,3 +51,34 @@ def needs_extra(extra: str) -> Iterator[None]:
         raise InputError(
             f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
         ) from error
+
+
+def refuse_changes(
+    given: Any, default: Any, recorded: Any, allowed: Sequence[str] = ()
+) -> None:
+    """Refuse settings that differ from a resumed run's, unless they are just defaults.
+
+    Args:
+        given: The settings as parsed.
+        default: What they are where a flag is left out.
+        recorded: What the run was started with.
+        allowed: Settings that may change.
+    """
+    was, usual = _flat(encode(recorded)), _flat(encode(default))
+    changed = [
+        f"--{key.replace('_', '-')} (is {was.get(key)})"
+        for key, value in _flat(encode(given)).items()
+        if value not in (usual.get(key), was.get(key)) and key not in allowed
+    ]
+    if changed:
+        raise InputError(
+            f"a resumed run keeps its settings; leave out {', '.join(changed)}"
+        )
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for key, value in data.items():
+        inner = isinstance(value, dict)
+        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+    return flat

@@ -17,10 +17,11 @@ from horizon_rl.cli.common import (
     new_run_path,
     print_json,
     read_catalogue,
+    refuse_changes,
 )
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError
-from horizon_rl.records import dumps, encode
+from horizon_rl.records import dumps
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
@@ -92,31 +93,8 @@ def _open(cmd: RehearseCmd) -> Rehearsal:
     if cmd.catalogue:
         raise InputError("a resumed run keeps its catalogue; leave out --catalogue")
     recorded, _ = read_context(cmd.run)
-    _refuse_changes(cmd.cfg, recorded)
+    refuse_changes(cmd.cfg, RehearsalCfg(), recorded)
     return Rehearsal.resume(cmd.run)
-
-
-def _refuse_changes(given: RehearsalCfg, recorded: RehearsalCfg) -> None:
-    """Refuse settings that differ from the run's, unless they are just the defaults."""
-    default = _flat(encode(RehearsalCfg()))
-    was = _flat(encode(recorded))
-    changed = [
-        f"--{key.replace('_', '-')} (is {was.get(key)})"
-        for key, value in _flat(encode(given)).items()
-        if value != default[key] and value != was.get(key)
-    ]
-    if changed:
-        raise InputError(
-            f"a resumed run keeps its settings; leave out {', '.join(changed)}"
-        )
-
-
-def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat = {}
-    for key, value in data.items():
-        inner = isinstance(value, dict)
-        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
-    return flat
 
 
 def _watch(rehearsal: Rehearsal, cmd: RehearseCmd) -> None:

@@ -20,6 +20,7 @@ from horizon_rl.cli.common import (
     needs_extra,
     new_run_path,
     read_catalogue,
+    refuse_changes,
 )
 from horizon_rl.errors import InputError, RunError, unknown
 
@@ -36,6 +37,7 @@ with needs_extra("train"):
         preset_cfg,
         success_rate,
     )
+    from horizon_rl.training.run import read_settings
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -54,7 +56,8 @@ class TrainCmd:
     run: Path | None = None
     """Directory of the run; without it, logs/train/<date and time>."""
     resume: Path | None = None
-    """Go on with the run in this directory, with the settings it was started with."""
+    """Go on with the run in this directory, with the settings it was started with;
+    --steps and --minutes may set a new budget."""
     init: Path | None = None
     """Checkpoint to start from: its weights, not its counters."""
     catalogue: Path | None = None
@@ -96,9 +99,7 @@ def run(cmd: TrainCmd) -> None:
 
 def _open(cmd: TrainCmd) -> Run:
     if cmd.resume:
-        if cmd.run or cmd.init:
-            raise InputError("--resume goes on with a run: leave out --run and --init")
-        return Run.resume(cmd.resume)
+        return _resume(cmd, cmd.resume)
     cfg = cmd.cfg
     if not (cfg.steps or cfg.minutes):
         raise InputError("no budget: give --steps or --minutes")
@@ -111,6 +112,22 @@ def _open(cmd: TrainCmd) -> Run:
         run.start_from(cmd.init)
         run.save()  # So that a resumed run starts from there too.
     return run
+
+
+def _resume(cmd: TrainCmd, path: Path) -> Run:
+    """Go on with a run as it was started; only its budget may be another."""
+    if cmd.run or cmd.init or cmd.catalogue:
+        raise InputError(
+            "--resume goes on with a run: leave out --run, --init and --catalogue"
+        )
+    given, usual = cmd.cfg, preset_cfg(cmd.preset, cmd.policy)
+    recorded, _ = read_settings(path)
+    budget = ("steps", "minutes")
+    refuse_changes(given, usual, recorded, allowed=budget)
+    new = {
+        k: getattr(given, k) for k in budget if getattr(given, k) != getattr(usual, k)
+    }
+    return Run.resume(path, **new)
 
 
 def _train(run: Run, stop: "_Stop", writer: Any, console: Console) -> bool:

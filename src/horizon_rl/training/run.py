@@ -6,11 +6,11 @@ metrics.jsonl               one line per iteration
 events.out.tfevents...      the same for TensorBoard
 """
 
-import dataclasses
 import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,16 @@ class Run:
         return run
 
     @classmethod
-    def resume(cls, path: Path) -> "Run":
-        """Go on after the last segment that was finished."""
+    def resume(
+        cls, path: Path, *, steps: int | None = None, minutes: float | None = None
+    ) -> "Run":
+        """Go on after the last segment that was finished, perhaps with a new budget."""
         cfg, catalogue = read_settings(path)
+        cfg = replace(
+            cfg,
+            steps=cfg.steps if steps is None else steps,
+            minutes=cfg.minutes if minutes is None else minutes,
+        )
         run = cls(Trainer(cfg, catalogue), path)
         if newest := newest_checkpoint(path):
             record = run.start_from(newest)
@@ -80,7 +87,7 @@ class Run:
             while not self.budget_spent:
                 began = time.perf_counter()
                 for iteration in self.trainer.run_segment():
-                    metrics.write(dumps(dataclasses.asdict(iteration)) + "\n")
+                    metrics.write(dumps(asdict(iteration)) + "\n")
                     metrics.flush()
                     yield iteration
                 self.trained_s += time.perf_counter() - began
