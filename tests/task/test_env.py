@@ -47,7 +47,7 @@ def test_observation_groups_hold_what_they_say(make_env, make_scenarios):
 
 def test_sensor_noise_reaches_the_actor_alone(make_env, make_scenarios):
     env = make_env(num_envs=64, noise=NoiseCfg())
-    observations = env.begin(make_scenarios(env.cfg), 0)
+    observations = begin(env, make_scenarios(env.cfg, m=64))
     noise = observations["actor"] - observations["critic"][:, :45]
     limits = torch.tensor([0.2] * 3 + [0.05] * 3 + [0.0] * 3 + [0.01] * 12 + [1.5] * 12)
     largest = noise.abs().amax(dim=0)

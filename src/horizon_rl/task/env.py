@@ -14,6 +14,7 @@ from horizon_rl.physics import CONTROL_DT, Backend
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
 from horizon_rl.task.motion import Motion, observe_motion
+from horizon_rl.task.noise import fold_seed, symmetric_noise
 from horizon_rl.task.observations import NUM_ACTOR, noise_scale, observe
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
@@ -61,6 +62,7 @@ class VelocityEnv:
             rows: [n] each world's first scenario; without it, random ones.
         """
         self._rng = torch.Generator(self.device).manual_seed(seed)
+        self._noise_key = fold_seed(seed)
         self._table = WorldTable(scenarios, self.num_envs, self.device)
         self.backend.load(scenarios.pool)
         self.episodes.clear()
@@ -111,17 +113,17 @@ class VelocityEnv:
         return self.get_observations(), reward, done, {"time_outs": timed_out}
 
     def get_observations(self) -> TensorDict:
-        unit = torch.rand(
-            (self.num_envs, NUM_ACTOR), generator=self._rng, device=self.device
-        )
         state = self.backend.state
+        noise = symmetric_noise(
+            self._noise_key, self._rows, self.episode_length_buf, NUM_ACTOR
+        )
         return observe(
             observe_motion(state, self._table.default_pose),
             self.command,
             self._last_action,
             (state.foot_force > CONTACT_FORCE).float(),
             self._table.privileged,
-            noise=(2.0 * unit - 1.0) * self._noise,
+            noise=noise * self._noise,
         )
 
     @property

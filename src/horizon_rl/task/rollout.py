@@ -42,8 +42,12 @@ def rollout(
     scenarios: Scenarios,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    rows: range | None = None,
 ) -> EpisodeTable:
     """Run every scenario once, from its start to its first end, in the order of rows.
+
+    What happens in a scenario hangs on nothing but it and the policy: not on how many
+    worlds there are, nor on the scenarios that run beside it.
 
     Args:
         env: Whose worlds to use; with fewer worlds than scenarios, in several passes.
@@ -51,19 +55,21 @@ def rollout(
         scenarios: What to run.
         seed: Seed of the sensor noise.
         progress: Called with (control steps done, control steps at most).
+        rows: Which of the scenarios to run; all of them without it.
     """
-    n, total, longest = env.num_envs, len(scenarios), env.max_episode_length
-    passes = -(-total // n)
+    n, longest = env.num_envs, env.max_episode_length
+    rows = range(len(scenarios)) if rows is None else rows
+    passes = -(-len(rows) // n)
     tables = []
     with cores_for_physics(env.backend):
         for number in range(passes):
-            first = number * n
+            now = rows[number * n : (number + 1) * n]
             # The last pass may have worlds to spare: they repeat the last scenario.
-            rows = torch.arange(first, first + n).clamp(max=total - 1)
-            for step in _steps(env, policy, scenarios, rows, seed + number):
+            worlds = torch.arange(now[0], now[0] + n).clamp(max=now[-1])
+            for step in _steps(env, policy, scenarios, worlds, seed):
                 if progress:
                     progress(number * longest + step, passes * longest)
-            tables.append(env.episodes.first(min(n, total - first)))
+            tables.append(env.episodes.first(len(now)))
     return concatenate(tables)
 
 

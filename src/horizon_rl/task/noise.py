@@ -1,0 +1,49 @@
+"""Sensor noise as a function of scenario, step and channel: nothing is drawn.
+
+Whoever shares the batch, wherever a scenario runs in it, and on whichever device: the
+same scenario meets the same noise. A generator could not promise that.
+"""
+
+import torch
+from torch import Tensor
+
+_MASK = 0xFFFFFFFF
+_STRIDE = 0x9E3779B9
+"""2^32 over the golden ratio: consecutive numbers land far apart."""
+
+
+def symmetric_noise(key: int, rows: Tensor, steps: Tensor, num_channels: int) -> Tensor:
+    """Return numbers that look uniform in [-1, 1), [n, channels].
+
+    Args:
+        key: Seed of the whole, as `fold_seed` gives it.
+        rows: [n] scenarios.
+        steps: [n] steps since their episodes began.
+        num_channels: Numbers per scenario and step.
+    """
+    moment = _scramble(_scramble(rows + key) + steps)
+    channels = torch.arange(1, num_channels + 1, device=rows.device) * _STRIDE
+    bits = _scramble(moment.unsqueeze(1) + channels)
+    # 24 bits fill a float32 exactly.
+    return (bits >> 8).float() * 2.0**-23 - 1.0
+
+
+def fold_seed(x: int) -> int:
+    """Fold a seed of any size into 32 bits."""
+    folded = 0
+    while True:
+        folded = int(_scramble(torch.tensor(folded + _STRIDE + (x & _MASK))))
+        x >>= 32
+        if x == 0:
+            return folded
+
+
+def _scramble(x: Tensor) -> Tensor:
+    """Mix 32 bits so that every bit of the result hangs on every bit of `x`.
+
+    Wellons' "lowbias32", in 64-bit integers because torch has no unsigned shift.
+    """
+    x = x & _MASK
+    x = ((x ^ (x >> 16)) * 0x7FEB352D) & _MASK
+    x = ((x ^ (x >> 15)) * 0x846CA68B) & _MASK
+    return x ^ (x >> 16)
