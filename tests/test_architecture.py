@@ -12,14 +12,15 @@ MAY_IMPORT = {
     "curriculum": set(),
     "robots": set(),
     "physics": {"domains", "robots"},
-    "task": {"physics", "robots"},
+    "task": {"domains", "physics", "robots"},
     "learning": {"task"},
     "training": {"curriculum", "domains", "learning", "physics", "robots", "task"},
+    "evaluation": {"curriculum", "domains", "learning", "physics", "robots", "task"},
     "rehearsal": {"curriculum", "domains"},
-    "show": {"curriculum", "domains", "robots"},
+    "show": {"curriculum", "domains", "evaluation", "robots"},
     "bench": {
         *("curriculum", "domains", "learning", "physics"),
-        *("robots", "task", "training"),
+        *("evaluation", "robots", "task", "training"),
     },
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from horizon_rl.domains import Catalogue, Ranges, paper_catalogue
-from horizon_rl.physics import CpuBackend, Pool, build_pool
+from horizon_rl.physics import Backend, CpuBackend, Pool, build_pool
 from horizon_rl.robots import (
     JOINT_NAMES,
     Morphology,
@@ -103,7 +103,7 @@ def begin(pool: Pool, num_threads: int = 2) -> CpuBackend:
     return backend
 
 
-def hold(backend: CpuBackend, pool: Pool, control_steps: int) -> None:
+def hold(backend: Backend, pool: Pool, control_steps: int) -> None:
     """Aim at the default pose for some time."""
     for _ in range(control_steps):
         backend.step(torch.from_numpy(pool.default_pose))
@@ -122,9 +122,12 @@ def varied_targets(pool: Pool, control_steps: int, seed: int = 0) -> torch.Tenso
     return torch.from_numpy(targets[:control_steps])
 
 
-def trajectory(backend: CpuBackend) -> np.ndarray:
-    """The exact positions and velocities of all worlds."""
-    return np.concatenate([backend._qpos, backend._qvel], axis=1)
+def trajectory(backend: Any) -> np.ndarray:
+    """The exact positions and velocities of all worlds, on either backend."""
+    if isinstance(backend, CpuBackend):
+        return np.concatenate([backend._qpos, backend._qvel], axis=1)
+    engine = backend._engine
+    return torch.cat([engine["qpos"], engine["qvel"]], dim=1).cpu().double().numpy()
 
 
 def model_of(pool: Pool, row: int) -> mujoco.MjModel:
@@ -135,13 +138,13 @@ def model_of(pool: Pool, row: int) -> mujoco.MjModel:
     return model
 
 
-def com_velocity(pool: Pool, backend: CpuBackend) -> np.ndarray:
+def com_velocity(pool: Pool, backend: Backend) -> np.ndarray:
     """Velocity of each robot's centre of mass, world frame, [n, 3]."""
     velocities = []
-    for row in range(len(pool)):
+    for row, state in enumerate(trajectory(backend)):
         model = model_of(pool, row)
         data = mujoco.MjData(model)
-        data.qpos[:], data.qvel[:] = backend._qpos[row], backend._qvel[row]
+        data.qpos[:], data.qvel[:] = state[: model.nq], state[model.nq :]
         mujoco.mj_forward(model, data)
         mujoco.mj_subtreeVel(model, data)
         velocities.append(data.subtree_linvel[pool.robot.trunk_body_id].copy())

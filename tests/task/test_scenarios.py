@@ -3,11 +3,13 @@
 import numpy as np
 
 from horizon_rl.task import CommandCfg, PushCfg, TaskCfg
-from horizon_rl.task.scenarios import draw_commands, draw_push_steps
+from horizon_rl.task.scenarios import place_commands, place_pushes
 
 
 def test_a_tenth_of_the_commands_is_to_stand_and_the_rest_fill_their_ranges():
-    commands = draw_commands(CommandCfg(), (20_000, 2), np.random.default_rng(0))
+    commands = place_commands(
+        np.random.default_rng(0).random((20_000, 2, 4)), CommandCfg()
+    )
     standing = (commands == 0.0).all(axis=-1)
     assert abs(standing.mean() - 0.1) < 0.01
     moving = commands[~standing]
@@ -17,7 +19,7 @@ def test_a_tenth_of_the_commands_is_to_stand_and_the_rest_fill_their_ranges():
 
 
 def test_pushes_come_every_ten_to_fifteen_seconds():
-    steps = draw_push_steps(PushCfg(), (5000, 2), np.random.default_rng(0))
+    steps = place_pushes(np.random.default_rng(0).random((5000, 2)), PushCfg())
     intervals = np.diff(steps, axis=1, prepend=0)
     assert intervals.min() >= 499 and intervals.max() <= 751
     assert 500 <= steps[:, 0].min() and steps[:, 0].max() <= 750

@@ -26,6 +26,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
     "train": ("TrainCmd", "a policy by PPO"),
+    "diagnose": ("DiagnoseCmd", "whether the gates of past runs foretold progress"),
+    "eval": ("EvalCmd", "policies on frozen, out-of-distribution physics"),
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
     "bench": ("BenchCmd", "what the parts cost on this machine"),

@@ -8,8 +8,13 @@ from horizon_rl.domains.catalogue import (
     Ranges,
 )
 from horizon_rl.domains.parameter import Parameter, Range
-from horizon_rl.domains.sampling import Instances, sample
-from horizon_rl.domains.toml import load_catalogue, paper_catalogue, parse_catalogue
+from horizon_rl.domains.sampling import Instances, place, sample
+from horizon_rl.domains.toml import (
+    find_line,
+    load_catalogue,
+    paper_catalogue,
+    parse_catalogue,
+)
 
 __all__ = [
     "CORE_GROUPS",
@@ -20,8 +25,10 @@ __all__ = [
     "Parameter",
     "Range",
     "Ranges",
+    "find_line",
     "load_catalogue",
     "paper_catalogue",
     "parse_catalogue",
+    "place",
     "sample",
 ]

@@ -30,8 +30,14 @@ def sample(
     for name, parameter in parameters.items():
         u = unit[:, column : column + parameter.draws]
         column += parameter.draws
-        low, high = ranges[name].low, ranges[name].high
-        # Rounding may step past `high` by one unit in the last place.
-        values = np.minimum(low + u * (high - low), high)
+        values = place(u, ranges[name].low, ranges[name].high)
         instances[name] = values[:, 0] if parameter.draws == 1 else values
     return instances
+
+
+def place(
+    unit: np.ndarray, low: float | np.ndarray, high: float | np.ndarray
+) -> np.ndarray:
+    """Stretch numbers in [0, 1) to ranges."""
+    # Rounding may step past `high` by one unit in the last place.
+    return np.minimum(low + unit * (high - low), high)

@@ -12,7 +12,7 @@ from horizon_rl.learning.config import (
 from horizon_rl.learning.cost import cached_inference_ratio, inference_costs
 from horizon_rl.learning.critic import PrivilegedCritic
 from horizon_rl.learning.export import export_onnx
-from horizon_rl.learning.policy import LearnedPolicy
+from horizon_rl.learning.policy import LearnedPolicy, load_actor
 from horizon_rl.learning.ppo import Learner, NonFiniteError
 from horizon_rl.learning.snapshot import (
     Snapshot,
@@ -41,6 +41,7 @@ __all__ = [
     "cached_inference_ratio",
     "export_onnx",
     "inference_costs",
+    "load_actor",
     "load_state_tensors",
     "restore",
     "state_tensors",

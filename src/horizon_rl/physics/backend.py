@@ -61,7 +61,11 @@ class Backend(Protocol):
     num_worlds: int
     device: torch.device
     state: WorldState
-    counters: Counters
+
+    @property
+    def counters(self) -> Counters:
+        """What went wrong so far; on a GPU, asking waits for the device."""
+        ...
 
     def load(self, pool: Pool) -> None:
         """Make `pool` the one whose rows worlds take from now on."""

@@ -2,7 +2,7 @@
 
 from horizon_rl.task.config import CommandCfg, NoiseCfg, PushCfg, TaskCfg
 from horizon_rl.task.env import NUM_ACTIONS, VelocityEnv
-from horizon_rl.task.episodes import FALL_CAUSES, EpisodeTable
+from horizon_rl.task.episodes import FALL_CAUSES, EpisodeTable, SuccessCfg, succeeded
 from horizon_rl.task.observations import ACTOR_LAYOUT, NUM_ACTOR
 from horizon_rl.task.rewards import REWARDS
 from horizon_rl.task.rollout import Policy, Stand, rollout
@@ -21,8 +21,10 @@ __all__ = [
     "PushCfg",
     "Scenarios",
     "Stand",
+    "SuccessCfg",
     "TaskCfg",
     "VelocityEnv",
     "draw_scenarios",
     "rollout",
+    "succeeded",
 ]

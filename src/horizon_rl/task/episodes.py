@@ -36,6 +36,25 @@ class EpisodeTable:
         return len(self.start)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SuccessCfg:
+    """When an episode is a success; the defaults are the paper's."""
+
+    min_length: float = 0.95
+    """It lasts at least this share of the longest episode."""
+    max_error: float = 0.4
+    """Its tracking error is at most this, m/s."""
+
+
+def succeeded(
+    episodes: EpisodeTable, longest: int, cfg: SuccessCfg | None = None
+) -> np.ndarray:
+    """Tell for each episode whether it is a success, `longest` being in steps."""
+    cfg = cfg or SuccessCfg()
+    lasted = episodes.length >= cfg.min_length * longest
+    return lasted & (episodes.tracking_error <= cfg.max_error)
+
+
 def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:
     """Put tables one after the other."""
     names = [field.name for field in fields(EpisodeTable)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from horizon_rl.domains import place
 from horizon_rl.physics import CONTROL_DT, Pool
 from horizon_rl.task.config import CommandCfg, PushCfg, TaskCfg
 
@@ -33,24 +34,22 @@ def draw_scenarios(pool: Pool, cfg: TaskCfg, rng: np.random.Generator) -> Scenar
     m, num_pushes = pool.push_velocity.shape[:2]
     return Scenarios(
         pool=pool,
-        commands=draw_commands(cfg.command, (m, cfg.num_commands), rng),
-        push_steps=draw_push_steps(cfg.push, (m, num_pushes), rng),
+        commands=place_commands(rng.random((m, cfg.num_commands, 4)), cfg.command),
+        push_steps=place_pushes(rng.random((m, num_pushes)), cfg.push),
     )
 
 
-def draw_commands(
-    cfg: CommandCfg, shape: tuple[int, int], rng: np.random.Generator
-) -> np.ndarray:
-    """Draw velocity commands, [*shape, 3]; some are to stand still."""
+def place_commands(unit: np.ndarray, cfg: CommandCfg) -> np.ndarray:
+    """Turn numbers in [0, 1), [..., 4], into velocity commands, [..., 3].
+
+    The fourth decides which of them are to stand still.
+    """
     limits = np.array((cfg.max_speed, cfg.max_speed, cfg.max_yaw_rate))
-    commands = rng.uniform(-1.0, 1.0, (*shape, 3)) * limits
-    moving = rng.random(shape) >= cfg.stand_share
-    return commands * moving[..., None]
+    moving = unit[..., 3:] >= cfg.stand_share
+    return (2.0 * unit[..., :3] - 1.0) * limits * moving
 
 
-def draw_push_steps(
-    cfg: PushCfg, shape: tuple[int, int], rng: np.random.Generator
-) -> np.ndarray:
-    """Draw when pushes come, in control steps from the episode's start."""
-    intervals = rng.uniform(cfg.min_interval_s, cfg.max_interval_s, shape)
+def place_pushes(unit: np.ndarray, cfg: PushCfg) -> np.ndarray:
+    """Turn numbers in [0, 1), [m, pushes], into control steps from the start."""
+    intervals = place(unit, cfg.min_interval_s, cfg.max_interval_s)
     return np.rint(np.cumsum(intervals, axis=1) / CONTROL_DT).astype(int)

@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import ASIDE, make_run_directory, write_file
+from horizon_rl.durable import make_run_directory, write_file
 from horizon_rl.errors import InputError
 from horizon_rl.learning import load_state_tensors, state_tensors
 from horizon_rl.learning.checkpoint import (
+    CHECKPOINTS,
     CheckpointRecord,
+    list_checkpoints,
     load_checkpoint,
+    newest_checkpoint,
     save_checkpoint,
 )
 from horizon_rl.records import decode, dumps, encode
@@ -28,7 +31,6 @@ from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.trainer import Iteration, Trainer
 
 CONFIG = "config.json"
-CHECKPOINTS = "checkpoints"
 METRICS = "metrics.jsonl"
 KEPT = 3
 """Checkpoints to keep: the newest."""
@@ -135,17 +137,6 @@ class Run:
         done = self.trainer.iteration
         kept = [line for line in _whole_lines(file) if line["number"] <= done]
         write_file(file, "".join(dumps(line) + "\n" for line in kept).encode())
-
-
-def list_checkpoints(path: Path) -> list[Path]:
-    """List a run's checkpoints, oldest first; unfinished ones are none."""
-    folder = path / CHECKPOINTS
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(p for p in found if p.is_dir() and not p.name.startswith(ASIDE))
-
-
-def newest_checkpoint(path: Path) -> Path | None:
-    return next(reversed(list_checkpoints(path)), None)
 
 
 def read_settings(path: Path) -> tuple[TrainCfg, Catalogue]:

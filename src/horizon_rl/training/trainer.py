@@ -34,6 +34,7 @@ from horizon_rl.task import (
     VelocityEnv,
     draw_scenarios,
     rollout,
+    succeeded,
 )
 from horizon_rl.training.config import TrainCfg
 
@@ -152,9 +153,8 @@ def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
 
 
 def success_rate(episodes: EpisodeTable, longest: int) -> float:
-    """Return the share that lasts 0.95 of the longest and tracks within 0.4 m/s."""
-    lasted = episodes.length >= 0.95 * longest
-    return float(np.mean(lasted & (episodes.tracking_error <= 0.4)))
+    """Return the share of episodes that are a success."""
+    return float(np.mean(succeeded(episodes, longest)))
 
 
 def _recent(

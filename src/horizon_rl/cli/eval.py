@@ -1,0 +1,235 @@
+"""`horizon eval`: success under exactly specified, frozen physics."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from horizon_rl.cli.common import Terminal, needs_extra, read_catalogue
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError, unknown
+
+with needs_extra("train"):
+    from horizon_rl.evaluation.array_cache import (
+        ArrayCache,
+        default_folder,
+        software,
+    )
+    from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+    from horizon_rl.evaluation.explain import Factor, explain, worst
+    from horizon_rl.evaluation.policies import (
+        STAND,
+        EvaluatedPolicy,
+        load_policy,
+    )
+    from horizon_rl.evaluation.results import success_table, to_json
+    from horizon_rl.evaluation.statics import impossible_share
+    from horizon_rl.evaluation.suite import Suite
+    from horizon_rl.evaluation.suite_file import load_suite
+    from horizon_rl.show.evaluation_tables import (
+        comparison,
+        factors_table,
+        failures_table,
+        one_policy,
+        side_by_side,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalCmd:
+    """Evaluate policies on frozen scenarios; what was run before comes at once."""
+
+    policies: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[NAME=]POLICY...", help_behavior_hint=""),
+    ]
+    """Checkpoints, runs, .onnx files, Python functions (FILE.py:NAME) or `stand`. Those
+    of one NAME are the training seeds of one method."""
+    suite: str = "ood"
+    """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
+    severity: tuple[float, ...] = ()
+    """Level of the groups that are shifted, 0..1; several give a table each."""
+    episodes: int | None = None
+    """Scenarios per column: the first so many; all of them without it."""
+    robot: str | None = None
+    """Robot to evaluate on: preset, intervention (go2+stilts) or MJCF file."""
+    explain: str | None = None
+    """Column of the suite to explain: which values separate failures from successes."""
+    figures: Path | None = None
+    """Folder for the explanation's figures, one per group."""
+    json: Path | None = None
+    """File to write the results to."""
+    stand: bool = True
+    """Also run the policy that holds the default pose, the floor of every table."""
+    fresh: bool = False
+    """Run everything again, and neither use nor keep results on disk."""
+    threads: int = 0
+    """Threads of the engine; 0 is one per core."""
+    catalogue: Path | None = None
+    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+
+
+def run(cmd: EvalCmd) -> None:
+    suites = _load_suites(cmd)
+    _check(cmd, suites)
+    policies = [load_policy(source, name) for name, source in map(_split, cmd.policies)]
+    cache = ArrayCache(None if cmd.fresh else default_folder())
+    evaluator = Evaluator(cache, cmd.threads)
+    # The floor comes last: a reader waits for the policy, not for it.
+    todo = [*policies, *([load_policy(STAND)] if cmd.stand else [])]
+    results: list[dict[str, Any]] = []
+    console, done = Terminal(), 0
+    for suite in suites:
+        with _progress(len(todo) * len(suites)) as show:
+            evaluations = []
+            for policy in todo:
+                tell = show(done, policy.name, suite)
+                evaluations.append(
+                    evaluator.evaluate(policy, suite, cmd.episodes, tell)
+                )
+                done += 1
+        stand = evaluations.pop() if cmd.stand else None
+        impossible = {
+            name: impossible_share(column, cmd.episodes or len(column), cache)
+            for name, column in suite.frozen.items()
+        }
+        _print_tables(console, evaluations, stand, impossible)
+        if cmd.explain:
+            _explain(console, evaluations[0], cmd.explain, cmd.figures)
+        context = {"software": software(), "device": "cpu"}
+        results += [to_json(e, stand, impossible, context) for e in evaluations]
+    if cmd.json:
+        data = results[0] if len(results) == 1 else results
+        write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
+        print(f"results in {cmd.json}")
+
+
+def _load_suites(cmd: EvalCmd) -> list[Suite]:
+    catalogue = read_catalogue(cmd.catalogue)
+    return [
+        load_suite(cmd.suite, severity, cmd.robot, catalogue)
+        for severity in cmd.severity or (None,)
+    ]
+
+
+def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
+    """Refuse what cannot end well before the long work begins."""
+    if not cmd.policies:
+        raise InputError("name at least one policy: a checkpoint, a run, ...")
+    suite = suites[0]
+    if cmd.episodes is not None and not 1 <= cmd.episodes <= suite.num_episodes:
+        raise InputError(
+            f"--episodes is {cmd.episodes}; suite '{suite.name}' has 1..{suite.num_episodes}"
+        )
+    if cmd.explain:
+        names = [column.name for column in suite.columns]
+        if cmd.explain not in names:
+            raise InputError(unknown("column", cmd.explain, names))
+        if len(cmd.policies) > 1:
+            raise InputError("--explain explains one policy: name only one")
+    elif cmd.figures:
+        raise InputError("--figures draws what --explain COLUMN finds: name a column")
+    if cmd.json and not cmd.json.parent.is_dir():
+        raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split NAME=POLICY; without a name the policy is called what it is."""
+    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
+    if named and not Path(text).exists():
+        return named[1], named[2]
+    return text, text
+
+
+def _print_tables(
+    console: Console,
+    evaluations: Sequence[Evaluation],
+    stand: Evaluation | None,
+    impossible: dict[str, float],
+) -> None:
+    if len(evaluations) == 1:
+        console.print(one_policy(evaluations[0], stand, impossible))
+        return
+    methods: dict[str, list[Evaluation]] = {}
+    for evaluation in evaluations:
+        methods.setdefault(evaluation.policy.name, []).append(evaluation)
+    console.print(side_by_side(methods, stand, impossible))
+    if len(methods) > 1:
+        console.print(comparison(methods))
+
+
+def _explain(
+    console: Console, evaluation: Evaluation, column: str, folder: Path | None
+) -> None:
+    suite = evaluation.suite
+    episodes = evaluation.columns[column]
+    won = success_table(evaluation)[list(evaluation.columns).index(column)]
+    factors = explain(suite.frozen[column], won)
+    console.print(factors_table(column, factors))
+    console.print(failures_table(suite, column, worst(episodes, won, factors)))
+    if folder:
+        _draw(evaluation, column, factors, folder)
+
+
+def _draw(
+    evaluation: Evaluation, column: str, factors: Sequence[Factor], folder: Path
+) -> None:
+    from horizon_rl.show.failure_figure import draw_failures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    severity = evaluation.suite.severity
+    at = "" if severity is None else f" at severity {severity:g}"
+    by_group: dict[str, list[Factor]] = {}
+    for factor in factors:
+        by_group.setdefault(factor.group, []).append(factor)
+    for group, members in by_group.items():
+        path = folder / f"{column}-{group}.png".replace("/", "-")
+        title = f"{evaluation.policy.name} in {column}{at}: {group}"
+        draw_failures(path, title, members)
+        print(f"drawn in {path}")
+
+
+@contextmanager
+def _progress(
+    num_parts: int,
+) -> Iterator[Callable[[int, EvaluatedPolicy | str, Suite], Any]]:
+    """Show how far the whole work is, and how long it will still take."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+
+        def show(number: int, policy: Any, suite: Suite) -> Any:
+            def tell(column: str, done: int, total: int) -> None:
+                bar.update(
+                    task,
+                    description=f"{policy}, {column}",
+                    completed=number * total + done,
+                    total=num_parts * total,
+                )
+
+            return tell
+
+        yield show

@@ -1,0 +1,100 @@
+"""Results on disk by what they follow from, so that nothing is computed twice.
+
+A key is a hash over everything that can change the result, this software included:
+what has changed is looked for under another name and can never be taken for the old.
+"""
+
+import hashlib
+import io
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from horizon_rl.durable import write_file
+from horizon_rl.records import dumps
+
+ENGINES = ("mujoco", "mjbatch", "torch", "numpy", "onnxruntime", "mujoco-warp")
+SOURCES = ("domains", "learning", "physics", "robots", "task")
+"""Parts of this package that an episode hangs on."""
+
+
+def default_folder() -> Path:
+    """Return where results are kept: HORIZON_CACHE, else the user's cache folder."""
+    if folder := os.environ.get("HORIZON_CACHE"):
+        return Path(folder)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base or Path.home() / ".cache") / "horizon-rl"
+
+
+def make_key(**facts: Any) -> str:
+    """Hash `facts` and the software that will compute with them."""
+    return hashlib.sha256(dumps([facts, software()]).encode()).hexdigest()
+
+
+@cache
+def software() -> dict[str, str]:
+    """Name the versions of the engines, and hash this package's own source."""
+    digest = hashlib.sha256()
+    root = Path(str(files("horizon_rl")))
+    for part in SOURCES:
+        for file in sorted((root / part).rglob("*")):
+            if file.suffix in (".py", ".toml"):
+                digest.update(file.relative_to(root).as_posix().encode())
+                digest.update(file.read_bytes())
+    found = {name: _version(name) for name in ENGINES}
+    return {**found, "horizon-rl": digest.hexdigest()}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+class ArrayCache:
+    """Named arrays by key, a file each; None for `folder` keeps nothing."""
+
+    def __init__(self, folder: Path | None):
+        self._folder = folder
+
+    def read(self, key: str) -> dict[str, np.ndarray] | None:
+        """Return what was kept under `key`; a damaged file counts as none."""
+        if self._folder is None:
+            return None
+        try:
+            with np.load(self._path(key), allow_pickle=False) as arrays:
+                return dict(arrays)
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # A zip file can be damaged in many ways.
+            warn(f"{self._path(key)} is damaged and left out: {error}", stacklevel=2)
+            return None
+
+    def write(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays; where that fails, the result at hand is still good."""
+        if self._folder is None:
+            return
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **dict(arrays))
+        try:
+            self._path(key).parent.mkdir(parents=True, exist_ok=True)
+            write_file(self._path(key), buffer.getvalue())
+        except OSError as error:
+            warn(f"cannot keep results in {self._folder}: {error}", stacklevel=2)
+            self._folder = None
+
+    def _path(self, key: str) -> Path:
+        assert self._folder is not None
+        return self._folder / key[:2] / f"{key[2:]}.npz"

@@ -1,0 +1,155 @@
+"""Evaluate a policy: every scenario of a suite once, results kept as they come."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.array_cache import ArrayCache, make_key
+from horizon_rl.evaluation.policies import EvaluatedPolicy
+from horizon_rl.evaluation.suite import FrozenColumn, Suite
+from horizon_rl.physics import CpuBackend
+from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout
+from horizon_rl.task.episodes import concatenate
+
+CHUNK = 256
+"""Scenarios that run side by side, and worlds that a policy always meets at once: sums
+in a matrix product come out differently for another number of rows."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with (column, env steps done, env steps at most) over the whole suite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What became of a policy in a suite."""
+
+    policy: EvaluatedPolicy
+    suite: Suite
+    columns: dict[str, EpisodeTable]
+    """Episodes in the order of scenarios, by column."""
+
+
+class Evaluator:
+    """Runs suites; keeps what it has run, in memory and on disk."""
+
+    def __init__(self, cache: ArrayCache, num_threads: int = 0):
+        """Prepare to evaluate.
+
+        Args:
+            cache: Where episodes are kept.
+            num_threads: Threads of the engine; 0 is one per core.
+        """
+        self._cache, self._num_threads = cache, num_threads
+        self._env: tuple[object, VelocityEnv] | None = None
+
+    def evaluate(
+        self,
+        policy: EvaluatedPolicy,
+        suite: Suite,
+        num_episodes: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Run the first scenarios of every column; all of them without a number."""
+        n = suite.num_episodes if num_episodes is None else num_episodes
+        if not 1 <= n <= suite.num_episodes:
+            raise InputError(
+                f"{n} episodes of suite '{suite.name}'; accepted: 1..{suite.num_episodes}"
+            )
+        # Columns that differ in nothing but their name run once.
+        tables: dict[str, EpisodeTable] = {}
+        todo = len({column.digest for column in suite.frozen.values()})
+        longest = suite.task.max_steps
+        for name, column in suite.frozen.items():
+            if column.digest in tables:
+                continue
+            done = len(tables) * n * longest
+
+            def tell(steps: int, name: str = name, done: int = done) -> None:
+                if progress:
+                    progress(name, done + steps, todo * n * longest)
+
+            tables[column.digest] = self._run_column(policy, column, n, tell)
+            tell(n * longest)
+        return Evaluation(
+            policy, suite, {k: tables[c.digest] for k, c in suite.frozen.items()}
+        )
+
+    def _run_column(
+        self,
+        policy: EvaluatedPolicy,
+        column: FrozenColumn,
+        n: int,
+        tell: Callable[[int], None],
+    ) -> EpisodeTable:
+        key = None
+        if policy.digest is not None:
+            key = make_key(policy=policy.digest, column=column.digest, chunk=CHUNK)
+        kept = self._cache.read(key) if key else None
+        table = EpisodeTable(**kept) if kept else None
+        if table is not None and len(table) >= n:
+            return _head(table, n)
+        # What is there ends with a whole chunk, or the last one runs again.
+        first = len(table) - len(table) % CHUNK if table is not None else 0
+        parts = [_head(table, first)] if table is not None and first else []
+        scenarios = column.scenarios(n)
+        env = self._make_env(policy, column, min(n, CHUNK))
+        longest = env.max_episode_length
+        for start in range(first, n, CHUNK):
+            rows = range(start, min(start + CHUNK, n))
+
+            def count(step: int, _: int, rows: range = rows) -> None:
+                tell(rows.start * longest + step * len(rows))
+
+            padded, seed = Padded(policy.make(), CHUNK), column.noise_seed
+            parts.append(rollout(env, padded, scenarios, seed, count, rows))
+            if key:
+                self._cache.write(key, _arrays(concatenate(parts)))
+        return concatenate(parts)
+
+    def _make_env(
+        self, policy: EvaluatedPolicy, column: FrozenColumn, num_envs: int
+    ) -> VelocityEnv:
+        """Build worlds for a column, or take the last column's where they fit."""
+        task = replace(column.task, action_scale=policy.action_scale)
+        wanted = (column.body, task, num_envs)
+        if self._env is None or self._env[0] != wanted:
+            backend = CpuBackend(column.body.robot, num_envs, self._num_threads)
+            self._env = wanted, VelocityEnv(backend, task)
+        return self._env[1]
+
+
+class Padded:
+    """A policy that always meets the same number of worlds; those to spare are blank.
+
+    So a scenario gets the same action to the bit, however many run beside it.
+    """
+
+    def __init__(self, policy: Policy, num_worlds: int):
+        self._policy, self._num_worlds = policy, num_worlds
+
+    def reset(self, mask: torch.Tensor) -> None:
+        self._policy.reset(self._pad(mask))
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        n = len(observations)
+        padded = observations.apply(self._pad, batch_size=[self._num_worlds])
+        return self._policy.act(padded)[:n]
+
+    def _pad(self, values: torch.Tensor) -> torch.Tensor:
+        if len(values) == self._num_worlds:
+            return values
+        blank = values.new_zeros((self._num_worlds, *values.shape[1:]))
+        blank[: len(values)] = values
+        return blank
+
+
+def _arrays(table: EpisodeTable) -> dict[str, np.ndarray]:
+    return {field.name: getattr(table, field.name) for field in fields(table)}
+
+
+def _head(table: EpisodeTable, n: int) -> EpisodeTable:
+    return EpisodeTable(**{name: x[:n] for name, x in _arrays(table).items()})

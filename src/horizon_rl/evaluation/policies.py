@@ -1,0 +1,166 @@
+"""Any policy under one interface: checkpoints, ONNX files, Python functions."""
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+
+from horizon_rl.errors import InputError
+from horizon_rl.learning import LearnedPolicy, load_actor
+from horizon_rl.learning.checkpoint import (
+    RECORD,
+    load_checkpoint,
+    newest_checkpoint,
+)
+from horizon_rl.records import dumps
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand, TaskCfg
+
+STAND = "stand"
+ACCEPTED = (
+    "a checkpoint or run directory, an .onnx file, FILE.py:NAME or MODULE:NAME of a "
+    f"Python function, or {STAND}"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedPolicy:
+    """A policy, and what identifies it."""
+
+    name: str
+    make: Callable[[], Policy]
+    """Returns it with no past: also one whose episodes have all ended may have traces of
+    it in the last bit."""
+    digest: str | None = None
+    """Content hash; None for Python code, whose results are therefore not kept."""
+    action_scale: float = TaskCfg().action_scale
+    """Joint target = default pose + this times the action, rad."""
+
+
+def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
+    """Load a policy by what it is called on the command line; see `ACCEPTED`."""
+    name = name or source
+    path = Path(source)
+    if source == STAND:
+        return EvaluatedPolicy(name, Stand, digest=STAND)
+    if path.is_dir():
+        return _load_checkpoint(name, path)
+    if path.suffix == ".onnx":
+        return _load_onnx(name, path)
+    module, colon, attribute = source.rpartition(":")
+    if colon and attribute.isidentifier():
+        policy = as_policy(_find(module, attribute, source))
+        return EvaluatedPolicy(name, lambda: policy)
+    raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
+
+
+def as_policy(subject: Any) -> Policy:
+    """Wrap a function of observations [n, 45] in the interface of a policy.
+
+    What has `act` and `reset` of its own is left as it is: see `horizon_rl.task.Policy`.
+    """
+    if isinstance(subject, type):
+        subject = subject()
+    if hasattr(subject, "act") and hasattr(subject, "reset"):
+        return subject
+    if callable(subject):
+        return FunctionPolicy(subject)
+    raise InputError(f"{subject!r} is no policy: it cannot be called")
+
+
+class FunctionPolicy:
+    """A function from observations [n, 45] to actions [n, 12], numpy float32."""
+
+    def __init__(self, function: Callable[[np.ndarray], Any]):
+        self._function = function
+
+    def reset(self, mask: torch.Tensor) -> None:
+        pass
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        actor = observations["actor"]
+        actions = self._function(actor.cpu().numpy())
+        actions = torch.as_tensor(actions, dtype=torch.float32, device=actor.device)
+        check_actions(actions, len(actor))
+        return actions
+
+
+def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
+    expected = (num_worlds, NUM_ACTIONS)
+    if tuple(actions.shape) != expected:
+        raise InputError(
+            f"the policy's actions have shape {tuple(actions.shape)}; {num_worlds} "
+            f"worlds need {expected}"
+        )
+
+
+def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
+    if not (path / RECORD).exists():
+        newest = newest_checkpoint(path)
+        if newest is None:
+            raise InputError(
+                f"{path} is neither a checkpoint (no {RECORD}) nor a run with one"
+            )
+        path = newest
+    checkpoint = load_checkpoint(path)
+    config = checkpoint.record.config
+    try:
+        actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
+        scale = float(config["task"]["action_scale"])
+    except (InputError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    identity = [checkpoint.record.weights_sha256, config["learner"]["actor"], scale]
+    digest = hashlib.sha256(dumps(identity).encode()).hexdigest()
+    return EvaluatedPolicy(name, lambda: LearnedPolicy(actor), digest, scale)
+
+
+def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        from horizon_rl.evaluation.onnx_policy import OnnxPolicy
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "evaluating an ONNX file needs onnxruntime: pip install 'horizon-rl[onnx]'"
+        ) from error
+    try:
+        policy = OnnxPolicy(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return EvaluatedPolicy(name, lambda: policy, hashlib.sha256(content).hexdigest())
+
+
+def _find(module: str, attribute: str, source: str) -> Any:
+    """Import what FILE.py:NAME or MODULE:NAME names."""
+    if module.endswith(".py"):
+        path = Path(module)
+        if not path.is_file():
+            raise InputError(f"no policy '{source}': there is no file {path}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec and spec.loader
+        # As `python FILE.py` would: modules beside the file can be imported.
+        sys.path.insert(0, str(path.parent.resolve()))
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+    else:
+        try:
+            loaded = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name and not module.startswith(error.name):
+                raise
+            raise InputError(
+                f"no policy '{source}': no module or directory of that name. "
+                f"Accepted: {ACCEPTED}"
+            ) from error
+    if not hasattr(loaded, attribute):
+        raise InputError(f"no policy '{source}': {module} has no '{attribute}'")
+    return getattr(loaded, attribute)

@@ -1,0 +1,210 @@
+"""Statistics over training seeds: what five runs of a method allow to be said.
+
+The training seed is the unit. Scores of a method are an array [seeds, columns] of success
+fractions, a column being one condition of a suite. IQM, probability of improvement
+and the stratified bootstrap are those of Agarwal et al. (2021), "Deep Reinforcement
+Learning at the Edge of the Statistical Precipice".
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest, trim_mean
+
+from horizon_rl.errors import InputError
+
+CONFIDENCE = 0.95
+NUM_RESAMPLES = 5000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Mean and standard deviation of one column over seeds."""
+
+    mean: float
+    sd: float | None
+    """Sample standard deviation (n - 1); None for one seed, which shows no spread."""
+    seeds: int
+
+    def __str__(self) -> str:
+        """Print success as the paper does, "69.3 ± 2.8" per cent."""
+        mean = f"{100.0 * self.mean:.1f}"
+        return mean if self.sd is None else f"{mean} ± {100.0 * self.sd:.1f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A number computed over seeds."""
+
+    value: float
+    interval: Interval | None
+    """By bootstrap over seeds; None where a method has only one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Mean of X minus mean of Y on the same scenarios."""
+
+    value: float
+    interval: Interval
+    unit: Literal["seed", "scenario"]
+    """What was resampled. By seed the interval speaks of two methods; by scenario only
+    of the checkpoints at hand, on scenarios like these."""
+
+
+def spread_by_column(scores: ArrayLike) -> tuple[Spread, ...]:
+    """Return mean and standard deviation over seeds for every column."""
+    table = _read(scores, "scores")
+    seeds = len(table)
+    sd = table.std(axis=0, ddof=1).tolist() if seeds > 1 else [None] * table.shape[1]
+    means = table.mean(axis=0).tolist()
+    return tuple(
+        Spread(mean=mean, sd=s, seeds=seeds) for mean, s in zip(means, sd, strict=True)
+    )
+
+
+def interquartile_mean(
+    scores: ArrayLike, rng: np.random.Generator, *, whole_seeds: bool = False
+) -> Estimate:
+    """Return the mean of the middle half of all scores, seeds and columns together.
+
+    A quarter of the scores, rounded down, is cut off at either end.
+
+    Args:
+        scores: [seeds, columns].
+        rng: Source of the resampling.
+        whole_seeds: A resampled seed brings all its columns along. Otherwise seeds are
+            drawn in every column independently, as in Agarwal et al.; that is too
+            narrow where a seed that does well in one column does well in others.
+    """
+    table = _read(scores, "scores")
+    interval = None
+    if len(table) > 1:
+        interval = _percentiles(_iqm(_resample(table, rng, whole_seeds=whole_seeds)))
+    return Estimate(value=float(_iqm(table)), interval=interval)
+
+
+def improvement_probability(
+    x: ArrayLike,
+    y: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    whole_seeds: bool = False,
+) -> Estimate:
+    """Return the probability that a seed of X beats a seed of Y, mean over columns.
+
+    In each column it is the share of pairs (one seed of X, one of Y) that X wins, a tie
+    counting half: Mann and Whitney's U over the number of pairs. `whole_seeds` as in
+    `interquartile_mean`.
+    """
+    ours, theirs = _read_both(x, y, "column")
+    interval = None
+    if min(len(ours), len(theirs)) > 1:
+        drawn = (
+            _resample(table, rng, whole_seeds=whole_seeds) for table in (ours, theirs)
+        )
+        interval = _percentiles(_share_won(*drawn))
+    return Estimate(value=float(_share_won(ours, theirs)), interval=interval)
+
+
+def paired_difference(
+    x: ArrayLike, y: ArrayLike, rng: np.random.Generator
+) -> Difference:
+    """Return how much better X is than Y on the same scenarios, with an interval.
+
+    Args:
+        x: Success of X, [seeds, scenarios].
+        y: Success of Y on these scenarios, in this order, [seeds, scenarios].
+        rng: Source of the resampling.
+    """
+    ours, theirs = _read_both(x, y, "scenario")
+    if min(len(ours), len(theirs)) > 1:
+        unit = "seed"
+        # All scenarios stay in: a seed is its mean over them.
+        by_seed = (table.mean(axis=1, keepdims=True) for table in (ours, theirs))
+        drawn, drawn_theirs = (_resample(means, rng) for means in by_seed)
+        differences = drawn.mean(axis=(1, 2)) - drawn_theirs.mean(axis=(1, 2))
+    else:
+        unit = "scenario"
+        # Pairs stay together: what makes a scenario hard is hard for both.
+        pairs = (ours.mean(axis=0) - theirs.mean(axis=0))[:, None]
+        differences = _resample(pairs, rng).mean(axis=(1, 2))
+    value = float(ours.mean() - theirs.mean())
+    return Difference(value=value, interval=_percentiles(differences), unit=unit)
+
+
+def wilson_interval(successes: int, episodes: int) -> Interval:
+    """Return Wilson's interval for a share of independent episodes."""
+    if not 0 <= successes <= episodes or episodes < 1:
+        raise InputError(
+            f"{successes} successes of {episodes} episodes; accepted: at least one "
+            "episode, and from none to all of them successes"
+        )
+    interval = binomtest(int(successes), int(episodes)).proportion_ci(
+        CONFIDENCE, method="wilson"
+    )
+    return Interval(float(interval.low), float(interval.high))
+
+
+def _iqm(tables: np.ndarray) -> np.ndarray:
+    """Map [..., seeds, columns] to [...]."""
+    flat = tables.reshape(*tables.shape[:-2], -1)
+    return np.asarray(trim_mean(flat, 0.25, axis=-1))
+
+
+def _share_won(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Map [..., seeds of X, columns] and [..., seeds of Y, columns] to [...]."""
+    ours, theirs = x[..., :, None, :], y[..., None, :, :]
+    won = (ours > theirs) + 0.5 * (ours == theirs)
+    return won.mean(axis=(-3, -2, -1))
+
+
+def _resample(
+    table: np.ndarray, rng: np.random.Generator, *, whole_seeds: bool = True
+) -> np.ndarray:
+    """Draw rows with replacement: [seeds, columns] to [resamples, seeds, columns]."""
+    rows, columns = table.shape
+    drawn = 1 if whole_seeds else columns
+    ids = rng.integers(rows, size=(NUM_RESAMPLES, rows, drawn))
+    return table[ids, np.arange(columns)]
+
+
+def _percentiles(values: np.ndarray) -> Interval:
+    tail = 0.5 * (1.0 - CONFIDENCE)
+    low, high = np.quantile(values, [tail, 1.0 - tail]).tolist()
+    return Interval(low, high)
+
+
+def _read_both(x: ArrayLike, y: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
+    ours, theirs = _read(x, "x", what), _read(y, "y", what)
+    if ours.shape[1] != theirs.shape[1]:
+        raise InputError(
+            f"x has {ours.shape[1]} {what}s and y {theirs.shape[1]}: they must be the "
+            "same, in the same order"
+        )
+    return ours, theirs
+
+
+def _read(scores: ArrayLike, name: str, what: str = "column") -> np.ndarray:
+    try:
+        table = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not a table of numbers: {error}") from error
+    if table.ndim != 2 or 0 in table.shape:
+        raise InputError(
+            f"{name} has shape {table.shape}; accepted: [seeds, {what}s], at least one "
+            "of each"
+        )
+    if not np.isfinite(table).all():
+        raise InputError(f"{name} holds values that are not finite")
+    return table

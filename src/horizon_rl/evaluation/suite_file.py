@@ -1,0 +1,246 @@
+"""Suites as TOML: the built-in ones and the users' own are written the same way."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from horizon_rl.domains import Catalogue, Range, find_line, paper_catalogue
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.evaluation.suite import Column, Suite
+from horizon_rl.physics.effects import EFFECTS
+from horizon_rl.records import decode
+from horizon_rl.robots import REFERENCE
+from horizon_rl.task import SuccessCfg, TaskCfg
+
+BUILT_IN = ("ood", "compositions", "interventions", "robots")
+SUITE_KEYS = (
+    *("about", "episodes", "seed", "severity", "robots", "motors"),
+    *("task", "success", "columns"),
+)
+COLUMN_KEYS = ("robot", "motors", "groups", "levels", "parameters")
+
+T = TypeVar("T")
+Where = tuple[str, ...]
+Spans = dict[str, tuple[Range, ...]]
+
+
+def load_suite(
+    source: str,
+    severity: float | None = None,
+    robot: str | None = None,
+    catalogue: Catalogue | None = None,
+) -> Suite:
+    """Load a built-in suite by name, or one of your own from its TOML file.
+
+    Args:
+        source: A name in `BUILT_IN`, or a path that ends in .toml.
+        severity: Level of the groups that columns shift; the file's, else 1.
+        robot: Body to use in place of Go2; refused where the suite names its own.
+        catalogue: What the parameters and their ranges are; the paper's without it.
+    """
+    if source in BUILT_IN:
+        folder = files("horizon_rl.evaluation").joinpath("suites")
+        text = folder.joinpath(f"{source}.toml").read_text("utf-8")
+        name = source
+    elif source.endswith(".toml"):
+        try:
+            text = Path(source).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot read {source}: {why}") from error
+        name = Path(source).stem
+    else:
+        raise InputError(f"{unknown('suite', source, BUILT_IN)}, or a .toml file")
+    reader = _Reader(text, source, catalogue or paper_catalogue())
+    return reader.suite(name, severity, robot)
+
+
+class _Reader:
+    """Turns tables into columns, and knows the text they came from."""
+
+    def __init__(self, text: str, source: str, catalogue: Catalogue):
+        self.text, self.source, self.catalogue = text, source, catalogue
+
+    def suite(self, name: str, severity: float | None, robot: str | None) -> Suite:
+        try:
+            data = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{self.source}: not valid TOML: {error}") from error
+        self._expect_keys(data, SUITE_KEYS, ())
+        tables = self._table(data.get("columns", {}), ("columns",))
+        if severity is not None:
+            if not any("groups" in t for t in tables.values() if isinstance(t, dict)):
+                raise InputError(
+                    f"suite '{name}' has no severity: no column of it shifts groups"
+                )
+            _check_severity(severity)
+        level = data.get("severity", 1.0) if severity is None else severity
+        robots = self._robots(data, tables, robot)
+        columns = [
+            self._column(key, table, level, body, data.get("motors", "scaled"))
+            for key, table, body in _expand(tables, robots)
+        ]
+        if not columns:
+            raise InputError(f"{self.source}: no columns and no robots in this suite")
+        shifts = any("groups" in table for table in tables.values())
+        return self._build(
+            (),
+            lambda: Suite(
+                name=name,
+                columns=tuple(columns),
+                num_episodes=data.get("episodes", 1024),
+                seed=data.get("seed", 0),
+                severity=level if shifts else None,
+                about=data.get("about", ""),
+                task=self._decode(TaskCfg, data, "task"),
+                success=self._decode(SuccessCfg, data, "success"),
+                catalogue=self.catalogue,
+            ),
+        )
+
+    def _robots(
+        self, data: Mapping[str, Any], tables: Mapping[str, Any], robot: str | None
+    ) -> list[str]:
+        named = data.get("robots", [])
+        if not isinstance(named, list) or not all(isinstance(r, str) for r in named):
+            self._fail(("robots",), f"{named!r} is not a list of names")
+        if robot is None:
+            return named
+        if named or any("robot" in t for t in tables.values() if isinstance(t, dict)):
+            raise InputError(
+                f"{self.source} names its own robots: leave out --robot {robot}"
+            )
+        return [robot]
+
+    def _column(
+        self, name: str, table: Any, level: float, robot: str | None, motors: Any
+    ) -> Column:
+        where = ("columns", name)
+        table = self._table(table, where)
+        self._expect_keys(table, COLUMN_KEYS, where)
+        levels = dict.fromkeys(self._groups(table.get("groups", []), where), level)
+        levels |= self._table(table.get("levels", {}), (*where, "levels"))
+        at = (*where, "levels" if "levels" in table else "groups")
+        ranges = self._build(at, lambda: self.catalogue.ranges(levels))
+        parameters = self.catalogue.parameters
+        spans = {key: (ranges[key],) * p.draws for key, p in parameters.items()}
+        spans |= self._exact(table.get("parameters", {}), (*where, "parameters"))
+        motors = table.get("motors", motors)
+        if motors not in ("scaled", "own"):
+            self._fail(where, unknown("motors", str(motors), ("scaled", "own")))
+        return Column(
+            name=name,
+            spans=spans,
+            robot=table.get("robot", robot or REFERENCE),
+            motors=motors,
+        )
+
+    def _groups(self, names: Any, where: Where) -> Sequence[str]:
+        if not isinstance(names, list):
+            self._fail((*where, "groups"), f"{names!r} is not a list of groups")
+        if names == ["all"]:
+            return self.catalogue.names
+        return [
+            self._build(
+                (*where, "groups"), lambda name=name: self.catalogue[str(name)].name
+            )
+            for name in names
+        ]
+
+    def _exact(self, table: Any, where: Where, prefix: str = "") -> Spans:
+        """Read parameters: `mass.scale = 5.0` and `"mass.scale" = 5.0` are the same."""
+        spans: Spans = {}
+        for key, value in self._table(table, where).items():
+            name, at = f"{prefix}{key}", (*where, key)
+            if isinstance(value, dict):
+                spans |= self._exact(value, at, f"{name}.")
+            elif name not in self.catalogue.parameters:
+                self._fail(at, unknown("parameter", name, self.catalogue.parameters))
+            else:
+                spans[name] = self._spans(name, value, at)
+        return spans
+
+    def _spans(self, name: str, value: Any, where: Where) -> tuple[Range, ...]:
+        """Read a number, [low, high], or a list of these, one for every draw."""
+        draws = self.catalogue.parameters[name].draws
+        if (span := self._span(value, where)) is not None:
+            spans = (span,) * draws
+        else:
+            entries = value if isinstance(value, list) else []
+            each = [self._span(entry, where) for entry in entries]
+            spans = tuple(span for span in each if span is not None)
+            if len(spans) != draws or len(each) != draws:
+                self._fail(
+                    where,
+                    f"{value!r} is neither a number, a range [low, high], nor a list "
+                    f"of these with one for each of the {draws} draws",
+                )
+        effect = EFFECTS.get(name)
+        for span in spans if effect else ():
+            if span.low < effect.low or span.high > effect.high:
+                self._fail(
+                    where,
+                    f"{span} is impossible; accepted: {effect.low:g}..{effect.high:g}",
+                )
+        return spans
+
+    def _span(self, value: Any, where: Where) -> Range | None:
+        if _is_number(value):
+            return self._build(where, lambda: Range(float(value), float(value)))
+        if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):
+            return self._build(where, lambda: Range(float(value[0]), float(value[1])))
+        return None
+
+    def _decode(self, cls: type[T], data: Mapping[str, Any], key: str) -> T:
+        return self._build((key,), lambda: decode(cls, data.get(key, {})))
+
+    def _table(self, value: Any, where: Where) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            self._fail(where, f"{value!r} is not a table")
+        return value
+
+    def _expect_keys(
+        self, table: Mapping[str, Any], accepted: tuple[str, ...], where: Where
+    ) -> None:
+        for key in table:
+            if key not in accepted:
+                self._fail((*where, key), unknown("key", key, accepted))
+
+    def _build(self, where: Where, make: Any) -> Any:
+        """Call `make`, adding the place in the file to what it complains about."""
+        try:
+            return make()
+        except InputError as error:
+            self._fail(where, str(error))
+
+    def _fail(self, where: Where, message: str) -> NoReturn:
+        place = f"{self.source}:{find_line(self.text, where)}"
+        raise InputError(
+            f"{': '.join(filter(None, (place, '.'.join(where))))}: {message}"
+        )
+
+
+def _expand(
+    tables: Mapping[str, Any], robots: Sequence[str]
+) -> list[tuple[str, Any, str | None]]:
+    """Cross columns with robots; a robot alone is a column at the baseline."""
+    if not tables:
+        return [(robot, {}, robot) for robot in robots]
+    if len(robots) < 2:
+        return [(name, t, next(iter(robots), None)) for name, t in tables.items()]
+    return [
+        (f"{name}/{robot}", table, robot)
+        for robot in robots
+        for name, table in tables.items()
+    ]
+
+
+def _check_severity(severity: float) -> None:
+    if not 0.0 <= severity <= 1.0:
+        raise InputError(f"severity is {severity:g}; accepted: 0..1")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

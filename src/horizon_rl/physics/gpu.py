@@ -1,0 +1,299 @@
+"""The GPU backend: MuJoCo Warp, a control step as one CUDA graph.
+
+Nothing in `reset`, `push` or `step` waits for the device or runs Python per physics
+step. All work goes to torch's current stream, so that torch and Warp see each other's
+results without a word. On the device "cpu" the same kernels run one by one: for tests.
+"""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from dataclasses import dataclass, fields
+
+import mujoco_warp as mjw
+import torch
+import warp as wp
+
+from horizon_rl.errors import InputError
+from horizon_rl.physics import gpu_kernels as kernels
+from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, WorldState
+from horizon_rl.physics.gpu_model import (
+    STATE_COLUMNS,
+    columns_of_model,
+    columns_of_pool,
+    lay_out,
+    most_constraints,
+    most_contacts,
+    put_worlds,
+)
+from horizon_rl.physics.motors import with_servos
+from horizon_rl.physics.pool import Pool
+from horizon_rl.physics.rows import check_same_structure
+from horizon_rl.physics.select import check_device
+from horizon_rl.robots import Robot
+
+# Else Warp greets, and names every module it loads.
+wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
+
+KEPT = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "xfrc_applied", "time")
+"""The engine's state: what the next step starts from."""
+
+LAGGING = ("sensordata", "actuator_force")
+"""Forces lag one physics step: no state holds them, yet the task sees them."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Copies of the worlds' rows, the engine's state and last forces, and who is ill."""
+
+    rows: torch.Tensor
+    engine: dict[str, torch.Tensor]
+    upset: torch.Tensor
+
+
+class GpuBackend:
+    """n worlds on one GPU."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        num_worlds: int,
+        device: str | torch.device = "cuda:0",
+        *,
+        iterations: int = 0,
+        ls_iterations: int = 0,
+        contacts_per_world: int = 0,
+        constraints_per_world: int = 0,
+    ):
+        """Allocate the worlds, compile the kernels, capture the control step.
+
+        Args:
+            robot: Template of all bodies that the worlds may have.
+            num_worlds: How many.
+            device: "cuda", "cuda:1", ...; "cpu" runs Warp's kernels on the CPU.
+            iterations: Cap of the solver's iterations; 0: the robot's own (20). The
+                graph's loop ends when all worlds have converged, so that a cap costs
+                nothing where it is not reached.
+            ls_iterations: Cap of line-search steps; 0: the robot's own (50).
+            contacts_per_world: Room for contacts, which all worlds share; 0: the most
+                that the body can have, so that none is ever lost.
+            constraints_per_world: Room for rows of constraints in each world; 0: the
+                most there can be.
+        """
+        if num_worlds < 1:
+            raise InputError(f"{num_worlds} worlds; at least 1 is needed")
+        self.robot = robot
+        self.num_worlds = num_worlds
+        self.device = check_device(device)
+        self._graph: wp.Graph | None = None
+        self._stream: wp.Stream | None = None
+        try:
+            with wp.ScopedDevice(str(self.device)):
+                self._make_model(iterations, ls_iterations)
+                self._make_data(contacts_per_world, constraints_per_world)
+                self._make_arguments()
+                if self.device.type == "cuda":
+                    self._capture()
+        except NotImplementedError as error:
+            raise InputError(
+                f"mujoco_warp cannot simulate '{robot.name}' ({error}): take device "
+                "'cpu'"
+            ) from error
+        except RuntimeError as error:
+            # Of torch or of Warp, which has no type of its own for it.
+            reason = str(error).lower()
+            if "out of memory" not in reason and "failed to allocate" not in reason:
+                raise
+            raise InputError(
+                f"{num_worlds} worlds do not fit into the memory of {self.device}: "
+                "try fewer"
+            ) from error
+
+    def _make_model(self, iterations: int, ls_iterations: int) -> None:
+        self._compiled = with_servos(self.robot.model)
+        self._layout = lay_out(self._compiled)
+        self._table = self._layout.pack(columns_of_model(self._compiled))
+        self._table = self._table.to(self.device)
+        self._rows = self._table.repeat(self.num_worlds, 1)
+        world = self._layout.split(self._rows)
+        self._world = {name: wp.from_torch(world[name]) for name in STATE_COLUMNS}
+        self._model = put_worlds(self._compiled, world)
+        shape = (self.num_worlds, 12, 2)
+        self.torque_bounds = torch.zeros(shape, device=self.device)
+        """[n, 12, 2] least and largest torque in the last physics step, N m."""
+        bounds = wp.from_torch(self.torque_bounds, dtype=wp.vec2)
+        self._model.actuator_forcerange = bounds
+        option = self._compiled.opt
+        self._model.opt.iterations = iterations or option.iterations
+        self._model.opt.ls_iterations = ls_iterations or option.ls_iterations
+
+    def _make_data(self, contacts: int, constraints: int) -> None:
+        compiled, n = self._compiled, self.num_worlds
+        contacts = contacts or most_contacts(self._model)
+        constraints = constraints or most_constraints(compiled, self._model, contacts)
+        self._data = mjw.make_data(compiled, n, nconmax=contacts, njmax=constraints)
+        arrays = {name: getattr(self._data, name) for name in KEPT + LAGGING}
+        # Robots without activations have an empty array of them, which torch refuses.
+        self._engine = {
+            n: wp.to_torch(array) for n, array in arrays.items() if array.size
+        }
+
+    def _make_arguments(self) -> None:
+        """Wrap once what the kernels of every step take."""
+        n, robot = self.num_worlds, self.robot
+        self.state = _allocate_state(n, self.device)
+        self._targets = torch.zeros((n, 12), device=self.device)
+        self._upset = torch.zeros(n, dtype=torch.bool, device=self.device)
+        self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
+        self._upset_in = wp.from_torch(self._upset)
+        self._targets_in = wp.from_torch(self._targets)
+        self._counts_in = wp.from_torch(self._counts)
+        self._outputs = [
+            wp.from_torch(getattr(self.state, f.name)) for f in fields(WorldState)
+        ]
+        self._dofs = wp.array(robot.dof_adr, dtype=int)
+        self._positions = wp.array(robot.qpos_adr, dtype=int)
+        self._sign = wp.array(robot.joint_sign, dtype=float)
+        self._offset = wp.array(robot.joint_offset_rad, dtype=float)
+        self._feet = wp.array(robot.foot_sensor_adr, dtype=int)
+
+    @property
+    def counters(self) -> Counters:
+        """Read the counters from the device: the one call that waits for it."""
+        unhealthy, overflow, _ = self._counts.tolist()
+        return Counters(unhealthy=unhealthy, overflow=overflow)
+
+    def load(self, pool: Pool) -> None:
+        check_same_structure([self.robot, pool.robot])
+        self._table = self._layout.pack(columns_of_pool(pool)).to(self.device)
+
+    def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
+        chosen = wp.from_torch(mask.to(self.device))
+        row = wp.from_torch(rows.to(self.device, torch.int64))
+        table, world = wp.from_torch(self._table), wp.from_torch(self._rows)
+        with self._scope():
+            wp.launch(kernels.take_rows, world.shape, [chosen, row, table, world])
+            self._start(chosen)
+            self._read()
+
+    def step(self, targets: torch.Tensor) -> None:
+        self._targets.copy_(targets)
+        if self._graph is None:
+            with self._scope():
+                self._advance()
+        elif torch.cuda.is_current_stream_capturing():
+            # Part of a larger graph, which the caller is recording.
+            with (
+                self._scope() as stream,
+                wp.ScopedCapture(stream=stream, external=True),
+            ):
+                self._advance()
+        else:
+            wp.capture_launch(self._graph, self._torch_stream())
+
+    def push(self, velocity: torch.Tensor) -> None:
+        qvel = self._engine["qvel"]
+        qvel[:, :2] += velocity.to(self.device)
+        self.state.linear_velocity.copy_(qvel[:, :3])
+
+    def snapshot(self) -> Snapshot:
+        engine = {name: values.clone() for name, values in self._engine.items()}
+        return Snapshot(self._rows.clone(), engine, self._upset.clone())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self._rows.copy_(snapshot.rows)
+        self._upset.copy_(snapshot.upset)
+        for name, values in self._engine.items():
+            values.copy_(snapshot.engine[name])
+        with self._scope():
+            self._read()
+
+    def _advance(self) -> None:
+        """Enqueue one control step on Warp's current stream; captures nothing."""
+        model, data, world, n = self._model, self._data, self._world, self.num_worlds
+        aims = [self._targets_in, self._offset, data.ctrl, self._upset_in]
+        motors = [data.qvel, self._dofs, self._sign, world["effort"]]
+        motors += [world["velocity_limit"], model.actuator_forcerange]
+        patients = [model.qpos0, data.qpos, data.qvel, data.qacc, data.qacc_warmstart]
+        patients += [data.efc.J, data.efc.D, self._upset_in]
+        wp.launch(kernels.aim, n, aims)
+        for _ in range(PHYSICS_STEPS):
+            # Before the step too: a push may be bad.
+            wp.launch(kernels.mend_worlds, n, patients)
+            wp.launch(kernels.bound_torques, (n, 12), motors)
+            mjw.step(model, data)
+        wp.launch(kernels.mend_worlds, n, patients)
+        self._read()
+        healthy = self._outputs[-1]
+        wp.launch(kernels.count, n, [healthy, data.overflow, self._counts_in])
+
+    def _start(self, mask: wp.array) -> None:
+        data, world = self._data, self._world
+        wp.launch(
+            kernels.start_worlds,
+            self.num_worlds,
+            [mask, world["start_qpos"], world["start_qvel"], world["wrench"]]
+            + [self.robot.trunk_body_id, data.qpos, data.qvel, data.act, data.ctrl]
+            + [data.qacc, data.qacc_warmstart, data.xfrc_applied, data.time]
+            + [data.sensordata, data.actuator_force, data.overflow, self._upset_in],
+        )
+
+    def _read(self) -> None:
+        data = self._data
+        wp.launch(
+            kernels.read_state,
+            self.num_worlds,
+            [data.qpos, data.qvel, data.actuator_force, data.sensordata]
+            + [self._upset_in, self._positions, self._dofs, self._sign, self._offset]
+            + [self._feet, self.robot.trunk_sensor_adr, *self._outputs],
+        )
+
+    def _capture(self) -> None:
+        """Record a control step.
+
+        On a stream of its own: torch's may be CUDA's default, which cannot be captured.
+        A first, unrecorded step compiles the kernels, and a launch at the end takes the
+        graph's memory, so that a lack of it shows here.
+        """
+        torch.cuda.synchronize(self.device)
+        everyone = wp.ones(self.num_worlds, dtype=wp.bool)
+        with wp.ScopedStream(wp.Stream(str(self.device))) as stream:
+            self._start(everyone)
+            self._advance()
+            with wp.ScopedCapture(stream=stream) as capture:
+                self._advance()
+            self._graph = capture.graph
+            assert self._graph is not None
+            wp.capture_launch(self._graph)
+            self._start(everyone)
+            self._counts_in.zero_()
+            wp.synchronize_stream(stream)
+
+    def _scope(self) -> wp.ScopedStream | wp.ScopedDevice:
+        """Send Warp's work to torch's current stream."""
+        if self.device.type == "cpu":
+            return wp.ScopedDevice("cpu")
+        return wp.ScopedStream(self._torch_stream(), sync_enter=False)
+
+    def _torch_stream(self) -> wp.Stream:
+        stream = torch.cuda.current_stream(self.device)
+        if self._stream is None or self._stream.cuda_stream != stream.cuda_stream:
+            self._stream = wp.stream_from_torch(stream)
+        return self._stream
+
+
+def _allocate_state(n: int, device: torch.device) -> WorldState:
+    def zeros(*shape: int) -> torch.Tensor:
+        return torch.zeros((n, *shape), device=device)
+
+    return WorldState(
+        root_position=zeros(3),
+        root_quat=zeros(4),
+        linear_velocity=zeros(3),
+        angular_velocity=zeros(3),
+        joint_position=zeros(12),
+        joint_velocity=zeros(12),
+        torque=zeros(12),
+        foot_force=zeros(4),
+        trunk_force=zeros(),
+        healthy=torch.zeros(n, dtype=torch.bool, device=device),
+    )

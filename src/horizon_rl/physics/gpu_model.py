@@ -1,0 +1,180 @@
+"""The engine's model on the GPU: one row of numbers per world, and room for contacts."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import mujoco
+import mujoco_warp as mjw
+import numpy as np
+import torch
+import warp as wp
+
+from horizon_rl.physics.pool import Pool
+from horizon_rl.physics.rows import WORLD_FIELDS
+
+STATE_COLUMNS = ("effort", "velocity_limit", "wrench", "start_qpos", "start_qvel")
+"""What a row holds beside the model's fields: attributes of a pool."""
+
+ALIGNMENT = 4
+"""Columns start at multiples of 16 bytes: quaternions are read in one go."""
+
+FAR = 1e10
+"""The side of a joint limit that is not there, rad."""
+
+_G = mujoco.mjtGeom
+CONTACTS_WITH_PLANE = {
+    _G.mjGEOM_SPHERE: 1,
+    _G.mjGEOM_CAPSULE: 2,
+    _G.mjGEOM_ELLIPSOID: 1,
+    _G.mjGEOM_CYLINDER: 4,
+    _G.mjGEOM_BOX: 4,
+    _G.mjGEOM_MESH: 4,
+}
+"""Most contacts of a geom that lies on the ground. A box sunk in wholly would have 8."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each field lies in a world's row."""
+
+    shapes: dict[str, tuple[int, ...]]
+    starts: dict[str, int]
+    width: int
+
+    def split(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
+        """View the columns of `rows` [n, width] by name, [n, ...] each."""
+        return {
+            name: rows[:, start : start + prod(shape)].view(len(rows), *shape)
+            for (name, start), shape in zip(
+                self.starts.items(), self.shapes.values(), strict=True
+            )
+        }
+
+    def pack(self, columns: Mapping[str, np.ndarray]) -> torch.Tensor:
+        """Write columns, [n, ...] each, into rows [n, width], float32."""
+        n = len(columns["start_qpos"])
+        rows = torch.zeros((n, self.width))
+        for name, view in self.split(rows).items():
+            view.copy_(torch.from_numpy(columns[name]).reshape(view.shape))
+        return rows
+
+
+def lay_out(model: mujoco.MjModel) -> Layout:
+    """Give every field of a world its place in a row."""
+    shapes = {name: getattr(model, name).shape for name in WORLD_FIELDS}
+    shapes["jnt_range"] = (model.njnt + len(limited_joints(model)), 2)
+    shapes |= {
+        "effort": (12,),
+        "velocity_limit": (12,),
+        "wrench": (6,),
+        "start_qpos": (model.nq,),
+        "start_qvel": (model.nv,),
+    }
+    starts, end = {}, 0
+    for name, shape in shapes.items():
+        starts[name] = end
+        end += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
+    return Layout(shapes, starts, end)
+
+
+def columns_of_pool(pool: Pool) -> dict[str, np.ndarray]:
+    """Gather what worlds take from a pool."""
+    columns = {name: pool.fields[name] for name in WORLD_FIELDS}
+    columns |= {name: getattr(pool, name) for name in STATE_COLUMNS}
+    ranges = pool.fields["jnt_range"]
+    return columns | {"jnt_range": _part_limits(ranges, pool.robot.model)}
+
+
+def columns_of_model(model: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """Give the one row of a world that no pool has touched: the body as compiled."""
+    columns = {name: getattr(model, name)[None] for name in WORLD_FIELDS}
+    columns["jnt_range"] = _part_limits(columns["jnt_range"], model)
+    return columns | {
+        "effort": np.ones((1, 12)),
+        "velocity_limit": np.ones((1, 12)),
+        "wrench": np.zeros((1, 6)),
+        "start_qpos": model.key("stand").qpos[None],
+        "start_qvel": np.zeros((1, model.nv)),
+    }
+
+
+def put_worlds(model: mujoco.MjModel, views: Mapping[str, torch.Tensor]) -> mjw.Model:
+    """Upload the model; its fields of each world are `views` into the worlds' rows.
+
+    Views instead of arrays of their own: then a reset is one copy for all fields.
+    """
+    # It has no midphase, and refuses a model that asks for none.
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    engine = mjw.put_model(model)
+    _part_joints(engine, limited_joints(model))
+    for name in WORLD_FIELDS:
+        shared, view = getattr(engine, name), views[name]
+        inner = getattr(shared.dtype, "_shape_", ())
+        # The engine may group a field's numbers otherwise: a box is two vectors.
+        counts = (view.shape[1],) if name == "jnt_range" else shared.shape[1:]
+        shaped = view.view(len(view), *counts, *inner)
+        setattr(engine, name, wp.from_torch(shaped, dtype=shared.dtype))
+    # Prints from kernels cost a factor 5; the flags themselves are counted.
+    engine.opt.warn_overflow = 0
+    return engine
+
+
+def limited_joints(model: mujoco.MjModel) -> np.ndarray:
+    """Ids of the hinges and slides that have limits."""
+    kinds = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+    return np.flatnonzero(model.jnt_limited & np.isin(model.jnt_type, kinds))
+
+
+def most_contacts(engine: mjw.Model) -> int:
+    """Return how many contacts one world can have at most."""
+    types = engine.geom_type.numpy()
+    total = 0
+    for pair in engine.nxn_geom_pair_filtered.numpy():
+        plane, other = sorted(int(kind) for kind in types[pair])
+        on_plane = plane == _G.mjGEOM_PLANE
+        total += CONTACTS_WITH_PLANE.get(_G(other), 8) if on_plane else 8
+    return max(total, 1)
+
+
+def most_constraints(model: mujoco.MjModel, engine: mjw.Model, contacts: int) -> int:
+    """Return how many rows of constraints one world can have at most.
+
+    Both limits of a joint count: those of a locked one are always active.
+    """
+    dry = int(np.count_nonzero(model.dof_frictionloss))
+    limits = 2 * len(limited_joints(model))
+    return contacts * int(engine.nmaxcondim) + limits + dry + 6 * model.neq
+
+
+def _part_joints(engine: mjw.Model, joints: np.ndarray) -> None:
+    """List every limited joint twice, once for each of its limits.
+
+    MuJoCo holds a joint at both limits at once where both are near; mujoco_warp only at
+    the nearer. A locked joint lies between two limits at all times: held by one alone it
+    gives way. The second entries lie past the engine's count of joints, so that nothing
+    but the limits sees them.
+    """
+    for name in ("jnt_qposadr", "jnt_dofadr"):
+        setattr(engine, name, _append(getattr(engine, name), joints, axis=0))
+    for name in ("jnt_solref", "jnt_solimp", "jnt_margin"):
+        setattr(engine, name, _append(getattr(engine, name), joints, axis=1))
+    twice = np.concatenate([joints, engine.njnt + np.arange(len(joints))])
+    engine.jnt_limited_slide_hinge_adr = wp.array(twice, dtype=int)
+
+
+def _append(array: wp.array, entries: np.ndarray, axis: int) -> wp.array:
+    values = array.numpy()
+    longer = np.concatenate([values, values.take(entries, axis)], axis)
+    return wp.array(longer, dtype=array.dtype)
+
+
+def _part_limits(ranges: np.ndarray, model: mujoco.MjModel) -> np.ndarray:
+    """Give the lower limits to the joints and the upper ones to their doubles."""
+    joints = limited_joints(model)
+    low, high = ranges.copy(), ranges[:, joints].copy()
+    low[:, joints, 1] = FAR
+    high[:, :, 0] = -FAR
+    return np.concatenate([low, high], axis=1)

@@ -1,0 +1,83 @@
+"""Choice of a backend: the GPU where there is one, else the CPU."""
+
+from importlib.util import find_spec
+
+import torch
+
+from horizon_rl.errors import InputError
+from horizon_rl.physics.backend import Backend
+from horizon_rl.physics.cpu import CpuBackend
+from horizon_rl.robots import Robot
+
+ACCEPTED = "auto, cpu, cuda, cuda:1, ..."
+
+
+def make_backend(
+    robot: Robot, num_worlds: int, device: str = "auto", num_threads: int = 0
+) -> Backend:
+    """Make n worlds on a device.
+
+    Args:
+        robot: Template of all bodies that the worlds may have.
+        num_worlds: How many.
+        device: "auto" is the GPU where torch sees one and mujoco_warp is installed,
+            else the CPU; "cpu"; "cuda", "cuda:1", ...
+        num_threads: Threads on the CPU; 0: one per core.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() and not _missing() else "cpu"
+    if device == "cpu":
+        return CpuBackend(robot, num_worlds, num_threads)
+    check_device(device)
+    # Here, since Warp takes a second to import and the CPU needs none of it.
+    from horizon_rl.physics.gpu import GpuBackend
+
+    return GpuBackend(robot, num_worlds, device)
+
+
+def check_device(name: str | torch.device) -> torch.device:
+    """Refuse a device that torch or Warp cannot use, and say why."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"unknown device '{name}'. Accepted: {ACCEPTED}") from None
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"unknown device '{name}'. Accepted: {ACCEPTED}")
+    if missing := _missing():
+        raise InputError(
+            f"device '{name}' needs {missing}: pip install 'horizon-rl[gpu]'"
+        )
+    if device.type == "cpu":
+        return device
+    if not torch.cuda.is_available():
+        raise InputError(
+            f"torch sees no GPU for device '{name}': check the driver and that torch "
+            "is a CUDA build, or take 'cpu'"
+        )
+    number = device.index if device.index is not None else torch.cuda.current_device()
+    if number >= torch.cuda.device_count():
+        raise InputError(
+            f"no device '{name}': there are {torch.cuda.device_count()} GPUs, from "
+            "cuda:0 on"
+        )
+    _check_driver()
+    return torch.device("cuda", number)
+
+
+def _missing() -> str:
+    """Name what the GPU backend lacks; nothing if it is all there."""
+    return " and ".join(n for n in ("warp", "mujoco_warp") if find_spec(n) is None)
+
+
+def _check_driver() -> None:
+    """Refuse a driver that torch can use and Warp cannot."""
+    import warp as wp
+
+    wp.init()
+    if not wp.is_cuda_available():
+        driver = ".".join(map(str, wp.get_cuda_driver_version() or ["unknown"]))
+        needed = ".".join(map(str, wp.get_cuda_toolkit_version() or ["unknown"]))
+        raise InputError(
+            f"the GPU driver (CUDA {driver}) is too old for Warp {wp.config.version}, "
+            f"made for CUDA {needed}: update the driver, or take device 'cpu'"
+        )

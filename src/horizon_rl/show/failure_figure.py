@@ -1,0 +1,43 @@
+"""A figure of where a policy breaks: success against the value of each parameter."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.explain import Factor
+
+COLUMNS = 3
+DOTS, BAND = "#1f5fa8", "#9dbfe0"
+
+
+def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
+    """Draw success by bins of each factor, with its 95 % interval, into a PNG or SVG."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        message = "drawing needs matplotlib: pip install 'horizon-rl[plot]'"
+        raise InputError(message) from error
+    rows = -(-len(factors) // COLUMNS)
+    figure = Figure(figsize=(3.4 * COLUMNS, 2.5 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False, sharey=True).ravel()
+    for ax, factor in zip(axes, factors, strict=False):
+        middles = [(b.low + b.high) / 2.0 for b in factor.bins]
+        low = [100.0 * b.interval.low for b in factor.bins]
+        high = [100.0 * b.interval.high for b in factor.bins]
+        ax.fill_between(middles, low, high, color=BAND, alpha=0.6, linewidth=0)
+        share = [100.0 * b.success for b in factor.bins]
+        ax.plot(middles, share, "o-", color=DOTS, markersize=4)
+        unit = f", {factor.unit}" if factor.unit else ""
+        ax.set_xlabel(f"{factor.name}{unit}")
+        ax.set_ylim(-3, 103)
+        ax.grid(alpha=0.3)
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[len(factors) :]:
+        ax.set_visible(False)
+    for ax in axes[::COLUMNS]:
+        ax.set_ylabel("success, %")
+    figure.suptitle(title, x=0.01, ha="left")
+    try:
+        figure.savefig(path, dpi=120)
+    except ValueError as error:
+        raise InputError(f"cannot draw {path}: {error}") from error
