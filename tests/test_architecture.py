@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "horizon_rl"
-BASE = {"errors", "records", "durable", "horizon_rl"}
+BASE = {"errors", "records", "durable", "graphs", "horizon_rl"}
 MAY_IMPORT = {
     "domains": set(),
     "curriculum": set(),
@@ -15,7 +15,11 @@ MAY_IMPORT = {
     "task": {"domains", "physics", "robots"},
     "learning": {"task"},
     "training": {"curriculum", "domains", "learning", "physics", "robots", "task"},
-    "evaluation": {"curriculum", "domains", "learning", "physics", "robots", "task"},
+    "models": {"learning"},
+    "evaluation": {
+        *("curriculum", "domains", "learning", "models"),
+        *("physics", "robots", "task"),
+    },
     "rehearsal": {"curriculum", "domains"},
     "show": {"curriculum", "domains", "evaluation", "robots"},
     "bench": {

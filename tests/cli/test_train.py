@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from horizon_rl.cli import main
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
@@ -112,6 +114,12 @@ def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
         (["--init", "nowhere"], "cannot read nowhere/checkpoint.json"),
         (["--resume", "nowhere"], "holds no run to resume"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
+        (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),
+        pytest.param(
+            ["--device", "cuda"],
+            "torch sees no GPU for device 'cuda'",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU"),
+        ),
     ],
 )
 def test_bad_input_is_answered_in_one_line_with_code_2(

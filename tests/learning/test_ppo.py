@@ -123,9 +123,10 @@ def test_fixed_schedule_keeps_the_rate():
 def test_every_pass_cuts_anew_only_if_asked():
     def passes(reshuffle):
         learner = collected(SMALL, reshuffle=reshuffle)
-        batches = [batch.actions for batch in learner._minibatches()]
-        assert len(batches) == 16
-        return torch.cat(batches[:4], dim=1), torch.cat(batches[4:8], dim=1)
+        batches = [learner.storage.worlds(ids) for ids in learner._minibatch_ids()]
+        actions = [batch.actions for batch in batches]
+        assert len(actions) == 16
+        return torch.cat(actions[:4], dim=1), torch.cat(actions[4:8], dim=1)
 
     assert torch.equal(*passes(reshuffle=False))
     one, two = passes(reshuffle=True)

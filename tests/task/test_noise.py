@@ -2,7 +2,7 @@
 
 import torch
 
-from horizon_rl.task.noise import fold_seed, symmetric_noise
+from horizon_rl.task.noise import fold_seed, random_rows, symmetric_noise
 
 ROWS, STEPS = torch.arange(200), torch.full((200,), 7)
 
@@ -47,6 +47,24 @@ def test_noise_hangs_on_scenario_step_and_seed_alone():
     torch.testing.assert_close(noise()[17:18], alone, rtol=0.0, atol=0.0)
     for other in (noise(seed=1), noise(rows=ROWS + 1), noise(steps=STEPS + 1)):
         assert not torch.equal(noise(), other)
+
+
+def test_rows_look_drawn_and_hang_on_world_step_and_seed_alone():
+    key, worlds = fold_seed(0), torch.arange(400)
+    drawn = torch.stack(
+        [random_rows(key, worlds, torch.tensor(step), 50) for step in range(200)]
+    )
+    # 80 000 draws of 50 rows: 1600 of each, with s.d. 40.
+    counts = torch.bincount(drawn.flatten(), minlength=50)
+    assert len(counts) == 50 and (counts - 1600).abs().max() < 200
+    # Neighbours in time and in the batch agree as often as chance has it: 1 in 50.
+    for axis in range(2):
+        same = (drawn.diff(dim=axis) == 0).float().mean()
+        assert abs(float(same) - 0.02) < 0.003
+    again = random_rows(torch.tensor(key), torch.tensor([17]), torch.tensor(7), 50)
+    assert again == drawn[7, 17]
+    other = random_rows(fold_seed(1), worlds, torch.tensor(7), 50)
+    assert not torch.equal(other, drawn[7])
 
 
 def test_large_seeds_differ():

@@ -1,6 +1,7 @@
 """Rollouts: one episode per scenario, whatever the number of worlds."""
 
 import numpy as np
+import pytest
 import torch
 
 from horizon_rl.task import EpisodeTable, Stand, rollout
@@ -83,3 +84,14 @@ def test_recorder_keeps_the_last_episodes_in_order():
     table = recorder.table()
     assert table.row.tolist() == [0, 0, 1]
     assert table.length.tolist() == [3, 4, 4]
+    # Errors of an episode add up from its start: 3, 4 and, of world 1, 3 + 4.
+    errors = table.tracking_error.tolist()
+    assert recorder.recent(2).tolist() == pytest.approx([2, 4.0, sum(errors[1:]) / 2])
+    assert recorder.recent(9).tolist() == pytest.approx(
+        [3, 11.0 / 3.0, sum(errors) / 3]
+    )
+
+
+def test_before_an_episode_has_ended_there_is_none_to_show():
+    recorder = EpisodeRecorder(num_worlds=2, capacity=3, device=torch.device("cpu"))
+    assert recorder.recent(100).tolist() == [0.0, 0.0, 0.0]

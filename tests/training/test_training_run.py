@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,6 +81,16 @@ def test_killed_at_random_moments_and_resumed_equals_uninterrupted(
     run = Run.resume(path)
     list(run.iterations())
     assert_same(weights(run), expected)
+
+
+def test_segment_drawn_ahead_is_the_one_drawn_on_time(tiny, finished, tmp_path):
+    run = Run.create(tiny("mlp"), PAPER, tmp_path / "ahead", device="cpu")
+    trainer = run.trainer
+    with ThreadPoolExecutor() as worker:
+        trainer._ahead = {k: worker.submit(trainer._draw, k) for k in (0, 2)}
+        list(run.iterations())
+    assert not trainer._ahead
+    assert_same(weights(run), finished("mlp"))
 
 
 def test_only_the_newest_checkpoints_are_kept(tiny, tmp_path):

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from mjbatch import Batch
 
-from horizon_rl.bench.timing import Stopwatch, median_costs, resident_bytes
+from horizon_rl.bench.stopwatch import Stopwatch, finish
+from horizon_rl.bench.timing import median_costs, resident_bytes
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.physics import (
@@ -17,6 +18,7 @@ from horizon_rl.physics import (
     WORLD_FIELDS,
     CpuBackend,
     cores_for_physics,
+    make_backend,
     sample_pool,
 )
 from horizon_rl.physics.motors import with_servos
@@ -42,7 +44,9 @@ class Subject:
     """What building it took."""
 
 
-def build_subject(num_envs: int, num_threads: int, seed: int) -> Subject:
+def build_subject(
+    num_envs: int, num_threads: int, seed: int, device: str = "cpu"
+) -> Subject:
     if num_envs < 1:
         raise InputError(f"--envs is {num_envs}; at least 1 is needed")
     rng = np.random.default_rng(seed)
@@ -51,10 +55,12 @@ def build_subject(num_envs: int, num_threads: int, seed: int) -> Subject:
     robots = [build_robot(body) for body in bodies]
     catalogue = paper_catalogue()
     wide = catalogue.ranges(dict.fromkeys(catalogue.names, 1.0))
-    env = VelocityEnv(CpuBackend(robots[0], num_envs, num_threads), TaskCfg())
+    backend = make_backend(robots[0], num_envs, device, num_threads)
+    env = VelocityEnv(backend, TaskCfg())
     pool = sample_pool(robots, catalogue, wide, ROWS_PER_WORLD * num_envs, rng)
     scenarios = draw_scenarios(pool, env.cfg, rng)
     env.begin(scenarios, seed)
+    finish(env.device)
     built = time.perf_counter()
     held = resident_bytes() - before
     sample_pool(robots, catalogue, wide, POOL_SIZE, rng)
@@ -65,32 +71,35 @@ def build_subject(num_envs: int, num_threads: int, seed: int) -> Subject:
     }
     generator = torch.Generator().manual_seed(seed)
     actions = [torch.randn(num_envs, 12, generator=generator) for _ in range(STEPS)]
+    actions = [action.to(env.device) for action in actions]
     return Subject(env, scenarios, actions, figures)
 
 
 def measure_physics(
-    num_envs: int, num_threads: int, repeats: int, seed: int = 0
+    num_envs: int, num_threads: int, repeats: int, device: str = "cpu", seed: int = 0
 ) -> dict[str, float]:
-    """Time the backend beside a bare mjbatch loop over the same motion."""
-    subject = build_subject(num_envs, num_threads, seed)
+    """Time the backend; on the CPU beside a bare mjbatch loop over the same motion."""
+    subject = build_subject(num_envs, num_threads, seed, device)
     backend, pool = subject.env.backend, subject.scenarios.pool
-    assert isinstance(backend, CpuBackend)
-    everyone = torch.ones(num_envs, dtype=torch.bool)
-    pose = torch.from_numpy(pool.default_pose[:num_envs])
+    everyone = torch.ones(num_envs, dtype=torch.bool, device=backend.device)
+    rows = torch.arange(num_envs, device=backend.device)
+    pose = torch.from_numpy(pool.default_pose[:num_envs]).to(backend.device)
     scale = subject.env.cfg.action_scale
     targets = [pose + scale * action for action in subject.actions]
 
     def step_backend() -> Iterator[None]:
-        backend.reset(everyone, torch.arange(num_envs))
+        backend.reset(everyone, rows)
         for target in targets:
             backend.step(target)
             yield
+        finish(backend.device)
 
+    works = {"backend": lambda: num_envs * sum(1 for _ in step_backend())}
+    if not isinstance(backend, CpuBackend):
+        cost = median_costs(works, repeats)["backend"]
+        return {"steps_per_s": 1.0 / cost, **subject.figures}
     bounds = [backend.torque_bounds.copy() for _ in step_backend()]
-    works = {
-        "bare": _bare_loop(subject, targets, bounds, num_threads),
-        "backend": lambda: num_envs * sum(1 for _ in step_backend()),
-    }
+    works["bare"] = _bare_loop(subject, targets, bounds, num_threads)
     with cores_for_physics(backend):
         costs = median_costs(works, repeats)
     return {
@@ -102,18 +111,19 @@ def measure_physics(
 
 
 def measure_env(
-    num_envs: int, num_threads: int, repeats: int, seed: int = 0
+    num_envs: int, num_threads: int, repeats: int, device: str = "cpu", seed: int = 0
 ) -> dict[str, float]:
     """Time `env.step` with random actions, and the backend's part in it."""
-    subject = build_subject(num_envs, num_threads, seed)
+    subject = build_subject(num_envs, num_threads, seed, device)
     env = subject.env
-    clock = Stopwatch.around(env.backend, "step")
+    clock = Stopwatch.around(env.backend, "step", env.device)
 
     def step_env() -> int:
         env.begin(subject.scenarios, seed)
         clock.lap()
         for action in subject.actions:
             env.step(action)
+        finish(env.device)
         shares.append(clock.lap())
         return STEPS * num_envs
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 
 def median_costs(
@@ -25,32 +24,6 @@ def median_costs(
             units = work()
             costs[name].append((time.perf_counter() - began) / units)
     return {name: median(values) for name, values in costs.items()}
-
-
-class Stopwatch:
-    """Calls a function and adds up the time it takes."""
-
-    def __init__(self, function: Callable[..., Any]):
-        self.function = function
-        self._seconds = 0.0
-
-    @classmethod
-    def around(cls, owner: Any, method: str) -> "Stopwatch":
-        """Put a stopwatch around a method of `owner`."""
-        clock = cls(getattr(owner, method))
-        setattr(owner, method, clock)
-        return clock
-
-    def __call__(self, *args: Any) -> Any:
-        began = time.perf_counter()
-        result = self.function(*args)
-        self._seconds += time.perf_counter() - began
-        return result
-
-    def lap(self) -> float:
-        """Return the seconds since the last lap, and start the next."""
-        seconds, self._seconds = self._seconds, 0.0
-        return seconds
 
 
 def resident_bytes() -> int:

@@ -1,18 +1,25 @@
 """What the whole training loop costs, and where it goes."""
 
 import dataclasses
+import time
 from statistics import median
 
 from horizon_rl.bench.simulation import measure_env
-from horizon_rl.bench.timing import Stopwatch
+from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
 from horizon_rl.domains import paper_catalogue
+from horizon_rl.graphs import WARM_UPS
 from horizon_rl.learning import inference_costs
 from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.training import PolicyKind, TrainCfg, Trainer, preset_cfg
 
 
 def measure_training(
-    preset: str, policy: PolicyKind, num_envs: int, num_threads: int, repeats: int
+    preset: str,
+    policy: PolicyKind,
+    num_envs: int,
+    num_threads: int,
+    repeats: int,
+    device: str = "cpu",
 ) -> dict[str, float]:
     """Time iterations of a preset on generated bodies, all seven groups wide open."""
     cfg = dataclasses.replace(
@@ -21,39 +28,61 @@ def measure_training(
         robot="generated",
         num_bodies=16,
         levels="all=1",
-        segment_iterations=repeats + 1,
+        segment_iterations=1 << 30,
     )
-    trainer = Trainer(cfg, paper_catalogue(), num_threads)
-    physics = Stopwatch.around(trainer.env.backend, "step")
-    inference = Stopwatch.around(trainer.learner, "act")
-    iterations = []
-    for iteration in trainer.run_segment():
-        iterations.append(
-            (iteration.collect_s, iteration.learn_s, physics.lap(), inference.lap())
-        )
+    began = time.perf_counter()
+    trainer = Trainer(cfg, paper_catalogue(), num_threads, device)
+    on = trainer.env.device
+    physics = Stopwatch.around(trainer.env.backend, "step", on)
+    inference = Stopwatch.around(trainer.learner, "act", on)
+    segment = trainer.run_segment()
+    next(segment)
+    finish(on)
+    start_up_s = time.perf_counter() - began
+    # On a GPU, the last of these records what is replayed from then on.
+    for _ in range(WARM_UPS if on.type == "cuda" else 0):
+        next(segment)
+    for watch in (physics, inference):
+        watch.lap()
+    laps, began = [], time.perf_counter()
+    for _ in range(repeats):
+        iteration = next(segment)
+        parts = physics.lap(), inference.lap()
+        laps.append((iteration.collect_s, iteration.learn_s, *parts))
+    whole = (time.perf_counter() - began) / repeats
+    with count_waits(on) as waits:
+        next(segment)
     collect, learn, physics_s, inference_s = (
-        median(column) for column in list(zip(*iterations[1:], strict=True))
+        median(column) for column in zip(*laps, strict=True)
     )
-    steps = cfg.steps_per_iteration
-    alone = measure_env(num_envs, num_threads, repeats)["steps_per_s"]
-    return {
-        "steps_per_s": steps / (collect + learn),
-        "collecting_share": collect / (collect + learn),
-        "physics_share": physics_s / (collect + learn),
-        "inference_share": inference_s / (collect + learn),
-        "update_share": learn / (collect + learn),
+    steps, total = cfg.steps_per_iteration, collect + learn
+    alone = measure_env(num_envs, num_threads, repeats, device)["steps_per_s"]
+    figures = {
+        "steps_per_s": steps / total,
+        "collect_ms": 1e3 * collect,
+        "physics_ms": 1e3 * physics_s,
+        "inference_ms": 1e3 * inference_s,
+        "learn_ms": 1e3 * learn,
+        "iteration_ms": 1e3 * whole,
+        "start_up_s": start_up_s,
+        "collecting_share": collect / total,
+        "physics_share": physics_s / total,
+        "inference_share": inference_s / total,
+        "update_share": learn / total,
         "env_steps_per_s": alone,
-        "ratio": steps / (collect + learn) / alone,
-        **_cache_figures(cfg, num_envs),
+        "ratio": steps / total / alone,
     }
+    if on.type == "cuda":
+        figures["waits_per_iteration"] = float(len(waits))
+    return figures | _cache_figures(cfg, num_envs, str(on))
 
 
-def _cache_figures(cfg: TrainCfg, num_envs: int) -> dict[str, float]:
+def _cache_figures(cfg: TrainCfg, num_envs: int, device: str) -> dict[str, float]:
     """Compare cached inference with recomputing the window, for a transformer."""
     actor = cfg.learner.actor
     if not isinstance(actor, TransformerCfg):
         return {}
-    costs = inference_costs(actor, num_envs)
+    costs = inference_costs(actor, num_envs, device=device)
     return {
         "cached_step_s": costs["cached_s"],
         "recomputed_step_s": costs["recomputed_s"],

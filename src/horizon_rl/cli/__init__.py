@@ -28,6 +28,7 @@ COMMANDS = {
     "train": ("TrainCmd", "a policy by PPO"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs foretold progress"),
     "eval": ("EvalCmd", "policies on frozen, out-of-distribution physics"),
+    "models": ("ModelsCmd", "the policies that come with the package"),
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
     "bench": ("BenchCmd", "what the parts cost on this machine"),

@@ -27,8 +27,10 @@ class PhysicsBench:
 
     envs: int = 256
     """Worlds."""
+    device: str = "auto"
+    """Where: auto is the GPU where there is one, else the CPU; cpu, cuda, cuda:1, ..."""
     threads: int = 0
-    """Threads of the engine; 0 is one per core."""
+    """Threads of the engine on a CPU; 0 is one per core."""
     repeats: int = 7
     """Measurements to take the median of, after one to warm up."""
     json: bool = False
@@ -88,11 +90,16 @@ def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
     if isinstance(part, TrainBench):
         title = f"Training, {part.preset} {part.policy}, {part.envs} worlds"
         return title, measure_training(
-            part.preset, part.policy, part.envs, part.threads, part.repeats
+            part.preset,
+            part.policy,
+            part.envs,
+            part.threads,
+            part.repeats,
+            part.device,
         )
     measure = measure_env if isinstance(part, EnvBench) else measure_physics
     name = "Environment" if isinstance(part, EnvBench) else "Physics"
-    figures = measure(part.envs, part.threads, part.repeats)
+    figures = measure(part.envs, part.threads, part.repeats, part.device)
     return f"{name}, {part.envs} worlds", figures
 
 
@@ -102,7 +109,7 @@ def _row(name: str, value: float) -> tuple[str, str]:
         return name.removesuffix("_per_s").replace("_", " "), f"{value:,.0f} /s"
     if name.endswith("_share"):
         return f"{name.removesuffix('_share')} share", f"{value:.1%}"
-    for unit in ("us", "s"):
+    for unit in ("us", "ms", "s"):
         if name.endswith(f"_{unit}"):
             return name.removesuffix(f"_{unit}").replace(
                 "_", " "

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -74,11 +76,14 @@ class EvalCmd:
     json: Path | None = None
     """File to write the results to."""
     stand: bool = True
-    """Also run the policy that holds the default pose, the floor of every table."""
+    """Leave out the policy that holds the default pose, the floor of every table."""
     fresh: bool = False
     """Run everything again, and neither use nor keep results on disk."""
+    device: str = "auto"
+    """cpu, cuda or cuda:1; auto takes a GPU where there is one. Only the CPU repeats
+    results to the bit."""
     threads: int = 0
-    """Threads of the engine; 0 is one per core."""
+    """Threads of the engine on the CPU; 0 is one per core."""
     catalogue: Path | None = None
     """Catalogue to read, a TOML file; without it, the paper's seven groups."""
 
@@ -88,7 +93,7 @@ def run(cmd: EvalCmd) -> None:
     _check(cmd, suites)
     policies = [load_policy(source, name) for name, source in map(_split, cmd.policies)]
     cache = ArrayCache(None if cmd.fresh else default_folder())
-    evaluator = Evaluator(cache, cmd.threads)
+    evaluator = Evaluator(cache, cmd.device, cmd.threads)
     # The floor comes last: a reader waits for the policy, not for it.
     todo = [*policies, *([load_policy(STAND)] if cmd.stand else [])]
     results: list[dict[str, Any]] = []
@@ -110,7 +115,7 @@ def run(cmd: EvalCmd) -> None:
         _print_tables(console, evaluations, stand, impossible)
         if cmd.explain:
             _explain(console, evaluations[0], cmd.explain, cmd.figures)
-        context = {"software": software(), "device": "cpu"}
+        context = {"software": software(), "device": str(evaluator.device)}
         results += [to_json(e, stand, impossible, context) for e in evaluations]
     if cmd.json:
         data = results[0] if len(results) == 1 else results
@@ -143,14 +148,23 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
             raise InputError("--explain explains one policy: name only one")
     elif cmd.figures:
         raise InputError("--figures draws what --explain COLUMN finds: name a column")
+    if cmd.figures and cmd.figures.exists() and not cmd.figures.is_dir():
+        raise InputError(f"--figures {cmd.figures}: a file, not a folder")
     if cmd.json and not cmd.json.parent.is_dir():
         raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
+    if cmd.json and cmd.json.is_dir():
+        raise InputError(f"--json {cmd.json}: a folder, not a file")
 
 
 def _split(text: str) -> tuple[str, str]:
     """Split NAME=POLICY; without a name the policy is called what it is."""
     named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
-    if named and not Path(text).exists():
+    # A file may have such a name: lr=1.onnx, or lr=1.py:act.
+    if (
+        named
+        and not Path(text).exists()
+        and not Path(text.rpartition(":")[0]).is_file()
+    ):
         return named[1], named[2]
     return text, text
 
@@ -197,7 +211,8 @@ def _draw(
     for factor in factors:
         by_group.setdefault(factor.group, []).append(factor)
     for group, members in by_group.items():
-        path = folder / f"{column}-{group}.png".replace("/", "-")
+        level = "" if severity is None else f"-{severity:g}"
+        path = folder / f"{column}{level}-{group}.png".replace("/", "-")
         title = f"{evaluation.policy.name} in {column}{at}: {group}"
         draw_failures(path, title, members)
         print(f"drawn in {path}")
@@ -208,6 +223,7 @@ def _progress(
     num_parts: int,
 ) -> Iterator[Callable[[int, EvaluatedPolicy | str, Suite], Any]]:
     """Show how far the whole work is, and how long it will still take."""
+    console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -215,17 +231,24 @@ def _progress(
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     with bar:
         task = bar.add_task("", total=None)
 
         def show(number: int, policy: Any, suite: Suite) -> Any:
+            said = False
+
             def tell(column: str, done: int, total: int) -> None:
+                nonlocal said
+                if not console.is_terminal and done == total and not said:
+                    print(f"{policy}: {suite.name} done", file=sys.stderr)
+                    said = True
                 bar.update(
                     task,
-                    description=f"{policy}, {column}",
+                    description=escape(f"{policy}, {column}"),
                     completed=number * total + done,
                     total=num_parts * total,
                 )

@@ -62,6 +62,9 @@ class TrainCmd:
     """Checkpoint to start from: its weights, not its counters."""
     catalogue: Path | None = None
     """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    device: str = "auto"
+    """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
+    cpu, cuda, cuda:1, ... A resumed run may take another."""
     wandb: bool = False
     """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
     cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
@@ -82,6 +85,7 @@ def run(cmd: TrainCmd) -> None:
     console = Terminal()
     run = _open(cmd)
     print(f"Run: {run.path}")
+    console.print(f"Device: {run.trainer.env.device}")
     try:
         with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
             stopped = _train(run, stop, writer, console)
@@ -107,7 +111,7 @@ def _open(cmd: TrainCmd) -> Run:
     path = cmd.run or new_run_path(Path("logs/train"), label)
     if cmd.init:
         load_checkpoint(cmd.init)  # Refuses a bad one before a run is begun.
-    run = Run.create(cfg, read_catalogue(cmd.catalogue), path)
+    run = Run.create(cfg, read_catalogue(cmd.catalogue), path, cmd.device)
     if cmd.init:
         run.start_from(cmd.init)
         run.save()  # So that a resumed run starts from there too.
@@ -127,7 +131,7 @@ def _resume(cmd: TrainCmd, path: Path) -> Run:
     new = {
         k: getattr(given, k) for k in budget if getattr(given, k) != getattr(usual, k)
     }
-    return Run.resume(path, **new)
+    return Run.resume(path, **new, device=cmd.device)
 
 
 def _train(run: Run, stop: "_Stop", writer: Any, console: Console) -> bool:

@@ -8,7 +8,7 @@ import hashlib
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -21,8 +21,11 @@ import numpy as np
 from horizon_rl.durable import write_file
 from horizon_rl.records import dumps
 
-ENGINES = ("mujoco", "mjbatch", "torch", "numpy", "onnxruntime", "mujoco-warp")
-SOURCES = ("domains", "learning", "physics", "robots", "task")
+ENGINES = (
+    *("mujoco", "mjbatch", "mujoco-warp", "warp-lang"),
+    *("torch", "numpy", "rsl-rl-lib", "onnxruntime", "scipy"),
+)
+SOURCES = ("domains", "evaluation", "learning", "physics", "robots", "task")
 """Parts of this package that an episode hangs on."""
 
 
@@ -69,14 +72,14 @@ class ArrayCache:
     def __init__(self, folder: Path | None):
         self._folder = folder
 
-    def read(self, key: str) -> dict[str, np.ndarray] | None:
-        """Return what was kept under `key`; a damaged file counts as none."""
+    def read(self, key: str, names: Iterable[str]) -> dict[str, np.ndarray] | None:
+        """Return the arrays kept under `key`; a damaged file counts as none."""
         if self._folder is None:
             return None
         try:
             with np.load(self._path(key), allow_pickle=False) as arrays:
-                return dict(arrays)
-        except FileNotFoundError:
+                return {name: arrays[name] for name in names}
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except Exception as error:  # A zip file can be damaged in many ways.
             warn(f"{self._path(key)} is damaged and left out: {error}", stacklevel=2)
@@ -87,7 +90,7 @@ class ArrayCache:
         if self._folder is None:
             return
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **dict(arrays))
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
         try:
             self._path(key).parent.mkdir(parents=True, exist_ok=True)
             write_file(self._path(key), buffer.getvalue())

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.errors import InputError
+from horizon_rl.physics.rows import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.records import encode
 from horizon_rl.robots import Robot, build_robot, load_body, load_mjcf
 
 WORDS = ("name", "title", "sources", "licence", "estimated")
 """What is said of a body, not what it is."""
 
-MODEL_FIELDS = (
-    *("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat"),
-    *("jnt_axis", "jnt_pos", "jnt_range", "geom_size", "geom_pos", "geom_friction"),
-    *("dof_damping", "dof_armature", "dof_frictionloss"),
+MODEL_FIELDS = BODY_FIELDS + EFFECT_FIELDS + SHARED_FIELDS
+"""All that moves an imported robot."""
+
+ROBOT_FIELDS = (
+    *("qpos_adr", "dof_adr", "joint_sign", "joint_offset_rad", "foot_geom_ids"),
+    *("default_pose_rad", "torque_limit_nm", "stiffness_nm_rad", "damping_nm_s_rad"),
 )
 
 
@@ -41,10 +44,12 @@ def load_evaluated_body(source: str) -> Body:
         facts = {k: v for k, v in encode(morphology).items() if k not in WORDS}
         return Body(build_robot(morphology), facts)
     robot = load_mjcf(path)
-    # The compiler computes some of these: nine digits are the same on all machines.
-    numbers = {
-        name: [float(f"{x:.9g}") for x in getattr(robot.model, name).ravel()]
-        for name in MODEL_FIELDS
+    fields = [(robot.model, name) for name in MODEL_FIELDS]
+    fields += [(robot, name) for name in ROBOT_FIELDS]
+    # The compiler computes some of these: nine digits are the same on all machines. As
+    # text, since JSON has no word for a motor fact that the file does not tell.
+    facts = {
+        name: " ".join(f"{x:.9g}" for x in getattr(owner, name).ravel())
+        for owner, name in fields
     }
-    numbers["pose"] = robot.default_pose_rad.tolist()
-    return Body(robot, numbers)
+    return Body(robot, facts)

@@ -9,15 +9,17 @@ from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
-from horizon_rl.evaluation.policies import EvaluatedPolicy
+from horizon_rl.evaluation.policies import EvaluatedPolicy, check_actions
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
-from horizon_rl.physics import CpuBackend
+from horizon_rl.physics import choose_device, make_backend
 from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout
 from horizon_rl.task.episodes import concatenate
 
 CHUNK = 256
 """Scenarios that run side by side, and worlds that a policy always meets at once: sums
 in a matrix product come out differently for another number of rows."""
+GPU_CHUNK = 1024
+"""The same on a GPU, which wants more worlds."""
 
 Progress = Callable[[str, int, int], None]
 """Called with (column, env steps done, env steps at most) over the whole suite."""
@@ -34,16 +36,19 @@ class Evaluation:
 
 
 class Evaluator:
-    """Runs suites; keeps what it has run, in memory and on disk."""
+    """Runs suites, and keeps what it has run on disk."""
 
-    def __init__(self, cache: ArrayCache, num_threads: int = 0):
+    def __init__(self, cache: ArrayCache, device: str = "cpu", num_threads: int = 0):
         """Prepare to evaluate.
 
         Args:
             cache: Where episodes are kept.
-            num_threads: Threads of the engine; 0 is one per core.
+            device: cpu, cuda, cuda:1, or auto. The CPU repeats results to the bit.
+            num_threads: Threads of the engine on the CPU; 0 is one per core.
         """
         self._cache, self._num_threads = cache, num_threads
+        self.device = choose_device(device)
+        self._chunk = CHUNK if self.device.type == "cpu" else GPU_CHUNK
         self._env: tuple[object, VelocityEnv] | None = None
 
     def evaluate(
@@ -87,24 +92,32 @@ class Evaluator:
     ) -> EpisodeTable:
         key = None
         if policy.digest is not None:
-            key = make_key(policy=policy.digest, column=column.digest, chunk=CHUNK)
-        kept = self._cache.read(key) if key else None
+            key = make_key(
+                policy=policy.digest,
+                column=column.digest,
+                device=self.device.type,
+                chunk=self._chunk,
+            )
+        names = [field.name for field in fields(EpisodeTable)]
+        kept = self._cache.read(key, names) if key else None
         table = EpisodeTable(**kept) if kept else None
         if table is not None and len(table) >= n:
             return _head(table, n)
         # What is there ends with a whole chunk, or the last one runs again.
-        first = len(table) - len(table) % CHUNK if table is not None else 0
+        chunk = self._chunk
+        first = len(table) - len(table) % chunk if table is not None else 0
         parts = [_head(table, first)] if table is not None and first else []
         scenarios = column.scenarios(n)
-        env = self._make_env(policy, column, min(n, CHUNK))
+        env = self._make_env(policy, column, min(n, chunk))
         longest = env.max_episode_length
-        for start in range(first, n, CHUNK):
-            rows = range(start, min(start + CHUNK, n))
+        for start in range(first, n, chunk):
+            rows = range(start, min(start + chunk, n))
 
             def count(step: int, _: int, rows: range = rows) -> None:
                 tell(rows.start * longest + step * len(rows))
 
-            padded, seed = Padded(policy.make(), CHUNK), column.noise_seed
+            padded = Padded(policy.make(self.device), chunk)
+            seed = column.noise_seed
             parts.append(rollout(env, padded, scenarios, seed, count, rows))
             if key:
                 self._cache.write(key, _arrays(concatenate(parts)))
@@ -114,10 +127,16 @@ class Evaluator:
         self, policy: EvaluatedPolicy, column: FrozenColumn, num_envs: int
     ) -> VelocityEnv:
         """Build worlds for a column, or take the last column's where they fit."""
-        task = replace(column.task, action_scale=policy.action_scale)
+        task = column.task
+        if policy.action_scale is not None:
+            task = replace(task, action_scale=policy.action_scale)
         wanted = (column.body, task, num_envs)
         if self._env is None or self._env[0] != wanted:
-            backend = CpuBackend(column.body.robot, num_envs, self._num_threads)
+            # First let go of the old worlds: two at once may not fit a GPU.
+            self._env = None
+            backend = make_backend(
+                column.body.robot, num_envs, str(self.device), self._num_threads
+            )
             self._env = wanted, VelocityEnv(backend, task)
         return self._env[1]
 
@@ -137,7 +156,9 @@ class Padded:
     def act(self, observations: TensorDict) -> torch.Tensor:
         n = len(observations)
         padded = observations.apply(self._pad, batch_size=[self._num_worlds])
-        return self._policy.act(padded)[:n]
+        actions = self._policy.act(padded)
+        check_actions(actions, self._num_worlds)
+        return actions[:n]
 
     def _pad(self, values: torch.Tensor) -> torch.Tensor:
         if len(values) == self._num_worlds:

@@ -1,9 +1,11 @@
 """Where a policy breaks: which values separate its failures from its successes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.stats import mannwhitneyu
+from scipy.stats import chi2_contingency, mannwhitneyu
 
 from horizon_rl.evaluation.statistics import Interval, wilson_interval
 from horizon_rl.evaluation.suite import FrozenColumn
@@ -34,21 +36,13 @@ class Factor:
     unit: str
     values: np.ndarray
     """[n] one per scenario."""
+    bins: tuple[Bin, ...]
+    chance: float
+    """Probability of bins as uneven as these if the quantity had nothing to do with
+    success (chi-squared test): small is telling."""
     separation: float | None
     """Probability that a failed scenario has the larger value than a successful one:
     0.5 says nothing, 1 that failures lie above, 0 below. None if all or none failed."""
-    bins: tuple[Bin, ...]
-
-    @property
-    def strength(self) -> float:
-        """How far the separation is from chance, in [0, 0.5]."""
-        return 0.0 if self.separation is None else abs(self.separation - 0.5)
-
-    @property
-    def unevenness(self) -> float:
-        """Best bin's success less the worst's."""
-        shares = [b.success for b in self.bins]
-        return max(shares) - min(shares)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +63,10 @@ def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
     factors = []
     for name, (group, unit, values) in quantities(column, len(won)).items():
         if np.ptp(values) > 0.0:
-            separation = _separation(values, won)
             bins = bin_success(values, won)
-            factors.append(Factor(name, group, unit, values, separation, bins))
-    return tuple(sorted(factors, key=lambda f: (-f.unevenness, f.name)))
+            chance, separation = _chance(bins), _separation(values, won)
+            factors.append(Factor(name, group, unit, values, bins, chance, separation))
+    return tuple(sorted(factors, key=lambda f: f.chance))
 
 
 def worst(
@@ -113,8 +107,9 @@ def quantities(column: FrozenColumn, n: int) -> dict[str, tuple[str, str, np.nda
             for push in range(values.shape[1] // 2):
                 speed = np.linalg.norm(values[:, 2 * push : 2 * push + 2], axis=1)
                 # A push after the last step never comes.
-                if (column.push_steps[:n, push] < column.task.max_steps).any():
-                    found[f"|{name}| {push + 1}"] = (group, unit, speed)
+                comes = column.push_steps[:n, push] < column.task.max_steps
+                if comes.any():
+                    found[f"|{name}| {push + 1}"] = (group, unit, speed * comes)
         elif values.shape[1] == 3:
             for axis, label in enumerate(AXES):
                 found[f"{name} {label}"] = (group, unit, values[:, axis])
@@ -143,6 +138,15 @@ def bin_success(
             share = float(inside.mean())
             bins.append(Bin(float(low), float(high), len(inside), share, interval))
     return tuple(bins)
+
+
+def _chance(bins: Sequence[Bin]) -> float:
+    won = np.array([round(b.success * b.episodes) for b in bins])
+    table = np.stack([won, np.array([b.episodes for b in bins]) - won])
+    if len(bins) < 2 or (table.sum(axis=1) == 0).any():
+        return 1.0
+    found: Any = chi2_contingency(table)
+    return float(found.pvalue)
 
 
 def _separation(values: np.ndarray, won: np.ndarray) -> float | None:

@@ -1,12 +1,13 @@
 """ONNX files as policies: ours, and those of stacks that export alike."""
 
+from typing import Any
+
 import numpy as np
 import onnxruntime as ort
 import torch
 from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
-from horizon_rl.evaluation.policies import check_actions
 from horizon_rl.task import NUM_ACTOR
 
 TYPES = {
@@ -37,13 +38,10 @@ class OnnxPolicy:
         except Exception as error:  # Its exceptions have no common base.
             raise InputError(f"not a usable ONNX file: {error}") from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if not inputs or not outputs:
+            raise InputError("it has no input or no output")
         self._obs_name, self._outputs = inputs[0].name, [o.name for o in outputs]
-        width = inputs[0].shape[-1] if inputs[0].shape else None
-        if isinstance(width, int) and width != NUM_ACTOR:
-            raise InputError(
-                f"its input '{self._obs_name}' takes {width} observations; the task "
-                f"has {NUM_ACTOR}: see docs/task.md for their order"
-            )
+        _check_observation(inputs[0])
         self._one_by_one = inputs[0].shape[0] == 1
         self._memory = {x.name: _output_of(x.name, self._outputs) for x in inputs[1:]}
         # One world's memory: the whole input, or a row of it where worlds share a call.
@@ -75,18 +73,38 @@ class OnnxPolicy:
             actions = np.concatenate([self._run(obs[i : i + 1], i) for i in range(n)])
         else:
             actions = self._run(obs, slice(None))
-        result = torch.from_numpy(actions).to(actor.device)
-        check_actions(result, n)
-        return result
+        return torch.from_numpy(actions).to(actor.device)
 
     def _run(self, obs: np.ndarray, worlds: int | slice) -> np.ndarray:
         assert self._state is not None
         memory = {name: values[worlds] for name, values in self._state.items()}
-        found = self._session.run(None, {self._obs_name: obs, **memory})
-        results = dict(zip(self._outputs, found, strict=True))
-        for name, output in self._memory.items():
-            self._state[name][worlds] = results[output]
+        try:
+            found = self._session.run(None, {self._obs_name: obs, **memory})
+            results = dict(zip(self._outputs, found, strict=True))
+            for name, output in self._memory.items():
+                self._state[name][worlds] = results[output]
+        except Exception as error:
+            raise InputError(f"the ONNX file cannot be run: {error}") from error
         return np.asarray(found[0], dtype=np.float32)
+
+
+def _check_observation(x: Any) -> None:
+    """Refuse a first input that is not observations, [1, 45] or [n, 45]."""
+    if x.type != "tensor(float)" or len(x.shape) != 2:
+        raise InputError(
+            f"its first input '{x.name}' is {x.type} of shape {x.shape}; expected: "
+            f"observations, tensor(float) of shape [1, {NUM_ACTOR}] or [n, {NUM_ACTOR}]"
+        )
+    worlds, width = x.shape
+    if isinstance(width, int) and width != NUM_ACTOR:
+        raise InputError(
+            f"its input '{x.name}' takes {width} observations; the task has "
+            f"{NUM_ACTOR}: see docs/task.md for their order"
+        )
+    if isinstance(worlds, int) and worlds != 1:
+        raise InputError(
+            f"its input '{x.name}' is for {worlds} worlds; accepted: 1, or a free number"
+        )
 
 
 def _output_of(name: str, outputs: list[str]) -> str:

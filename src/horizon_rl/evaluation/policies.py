@@ -20,13 +20,14 @@ from horizon_rl.learning.checkpoint import (
     load_checkpoint,
     newest_checkpoint,
 )
-from horizon_rl.records import dumps
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand, TaskCfg
+from horizon_rl.models import model_names, model_path
+from horizon_rl.records import decode, dumps
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand
 
 STAND = "stand"
 ACCEPTED = (
-    "a checkpoint or run directory, an .onnx file, FILE.py:NAME or MODULE:NAME of a "
-    f"Python function, or {STAND}"
+    "a name of `horizon models`, a checkpoint or run directory, an .onnx file, "
+    f"FILE.py:NAME or MODULE:NAME of a Python function, or {STAND}"
 )
 
 
@@ -35,13 +36,13 @@ class EvaluatedPolicy:
     """A policy, and what identifies it."""
 
     name: str
-    make: Callable[[], Policy]
-    """Returns it with no past: also one whose episodes have all ended may have traces of
-    it in the last bit."""
+    make: Callable[[torch.device], Policy]
+    """Returns it on a device, with no past: also one whose episodes have all ended may
+    have traces of it in the last bit."""
     digest: str | None = None
     """Content hash; None for Python code, whose results are therefore not kept."""
-    action_scale: float = TaskCfg().action_scale
-    """Joint target = default pose + this times the action, rad."""
+    action_scale: float | None = None
+    """Joint target = default pose + this times the action, rad; None: the suite's."""
 
 
 def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
@@ -49,15 +50,17 @@ def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
     name = name or source
     path = Path(source)
     if source == STAND:
-        return EvaluatedPolicy(name, Stand, digest=STAND)
+        return EvaluatedPolicy(name, lambda device: Stand(), digest=STAND)
+    if source in model_names():
+        return _load_checkpoint(name, model_path(source))
     if path.is_dir():
         return _load_checkpoint(name, path)
     if path.suffix == ".onnx":
         return _load_onnx(name, path)
     module, colon, attribute = source.rpartition(":")
-    if colon and attribute.isidentifier():
+    if colon and module and attribute.isidentifier():
         policy = as_policy(_find(module, attribute, source))
-        return EvaluatedPolicy(name, lambda: policy)
+        return EvaluatedPolicy(name, lambda device: policy)
     raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
 
 
@@ -87,12 +90,17 @@ class FunctionPolicy:
     def act(self, observations: TensorDict) -> torch.Tensor:
         actor = observations["actor"]
         actions = self._function(actor.cpu().numpy())
-        actions = torch.as_tensor(actions, dtype=torch.float32, device=actor.device)
-        check_actions(actions, len(actor))
-        return actions
+        if not isinstance(actions, torch.Tensor):
+            try:
+                # A copy: torch takes no array that runs backwards.
+                actions = torch.from_numpy(np.array(actions, dtype=np.float32))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"the policy's actions: {error}") from error
+        return actions.to(actor.device, torch.float32)
 
 
 def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
+    """Refuse what is not one action for each world."""
     expected = (num_worlds, NUM_ACTIONS)
     if tuple(actions.shape) != expected:
         raise InputError(
@@ -113,12 +121,17 @@ def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
     config = checkpoint.record.config
     try:
         actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
-        scale = float(config["task"]["action_scale"])
-    except (InputError, KeyError, TypeError) as error:
+        scale = decode(float, config["task"]["action_scale"])
+        network = config["learner"]["actor"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: its settings lack {error}") from error
+    except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    identity = [checkpoint.record.weights_sha256, config["learner"]["actor"], scale]
+    identity = [checkpoint.record.weights_sha256, network, scale]
     digest = hashlib.sha256(dumps(identity).encode()).hexdigest()
-    return EvaluatedPolicy(name, lambda: LearnedPolicy(actor), digest, scale)
+    return EvaluatedPolicy(
+        name, lambda device: LearnedPolicy(actor.to(device)), digest, scale
+    )
 
 
 def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
@@ -136,7 +149,9 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
         policy = OnnxPolicy(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return EvaluatedPolicy(name, lambda: policy, hashlib.sha256(content).hexdigest())
+    return EvaluatedPolicy(
+        name, lambda device: policy, hashlib.sha256(content).hexdigest()
+    )
 
 
 def _find(module: str, attribute: str, source: str) -> Any:
@@ -145,22 +160,29 @@ def _find(module: str, attribute: str, source: str) -> Any:
         path = Path(module)
         if not path.is_file():
             raise InputError(f"no policy '{source}': there is no file {path}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+        # Not by its bare name, which may be that of a module in use.
+        spec = importlib.util.spec_from_file_location(f"policy of {path}", path)
         assert spec and spec.loader
         # As `python FILE.py` would: modules beside the file can be imported.
         sys.path.insert(0, str(path.parent.resolve()))
         loaded = importlib.util.module_from_spec(spec)
+        # Dataclasses and pickle look for their module here.
+        sys.modules[spec.name] = loaded
         spec.loader.exec_module(loaded)
     else:
+        missing = (
+            f"no policy '{source}': no module or directory of that name. "
+            f"Accepted: {ACCEPTED}"
+        )
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise InputError(missing)
         try:
             loaded = importlib.import_module(module)
         except ModuleNotFoundError as error:
-            if error.name and not module.startswith(error.name):
+            # What the module itself imports is another matter.
+            if not f"{module}.".startswith(f"{error.name}."):
                 raise
-            raise InputError(
-                f"no policy '{source}': no module or directory of that name. "
-                f"Accepted: {ACCEPTED}"
-            ) from error
+            raise InputError(missing) from error
     if not hasattr(loaded, attribute):
         raise InputError(f"no policy '{source}': {module} has no '{attribute}'")
     return getattr(loaded, attribute)

@@ -9,10 +9,8 @@ the share of such scenarios is a bound on success and not an opinion.
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-import hashlib
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -50,9 +48,8 @@ class Stance:
 
 def impossible_share(column: FrozenColumn, n: int, cache: ArrayCache) -> float:
     """Return the share of a column's first n scenarios that is impossible."""
-    source = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    key = make_key(statics=source, column=column.digest)
-    kept = cache.read(key)
+    key = make_key(kind="statics", column=column.digest)
+    kept = cache.read(key, ["impossible"])
     if kept is None or len(kept["impossible"]) < n:
         kept = {"impossible": impossible(column.scenarios(n).pool)}
         cache.write(key, kept)

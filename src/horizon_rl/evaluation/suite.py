@@ -67,6 +67,8 @@ class Suite:
         require("seed", self.seed, 0, whole=True)
         if not self.columns:
             raise InputError(f"suite '{self.name}' has no columns")
+        if len({column.name for column in self.columns}) < len(self.columns):
+            raise InputError(f"suite '{self.name}' has two columns of one name")
 
     @cached_property
     def frozen(self) -> dict[str, "FrozenColumn"]:

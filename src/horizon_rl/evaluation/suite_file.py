@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from horizon_rl.domains import Catalogue, Range, find_line, paper_catalogue
 from horizon_rl.errors import InputError, unknown
+from horizon_rl.evaluation.body import load_evaluated_body
 from horizon_rl.evaluation.suite import Column, Suite
 from horizon_rl.physics.effects import EFFECTS
 from horizon_rl.records import decode
@@ -76,7 +77,8 @@ class _Reader:
                     f"suite '{name}' has no severity: no column of it shifts groups"
                 )
             _check_severity(severity)
-        level = data.get("severity", 1.0) if severity is None else severity
+        level = self._number(data.get("severity", 1.0), ("severity",))
+        level = level if severity is None else severity
         robots = self._robots(data, tables, robot)
         columns = [
             self._column(key, table, level, body, data.get("motors", "scaled"))
@@ -85,19 +87,18 @@ class _Reader:
         if not columns:
             raise InputError(f"{self.source}: no columns and no robots in this suite")
         shifts = any("groups" in table for table in tables.values())
-        return self._build(
-            (),
-            lambda: Suite(
-                name=name,
-                columns=tuple(columns),
-                num_episodes=data.get("episodes", 1024),
-                seed=data.get("seed", 0),
-                severity=level if shifts else None,
-                about=data.get("about", ""),
-                task=self._decode(TaskCfg, data, "task"),
-                success=self._decode(SuccessCfg, data, "success"),
-                catalogue=self.catalogue,
-            ),
+        if "severity" in data and not shifts:
+            self._fail(("severity",), "no column of this suite shifts groups")
+        return Suite(
+            name=name,
+            columns=tuple(columns),
+            num_episodes=self._count(data, "episodes", 1024, least=1),
+            seed=self._count(data, "seed", 0, least=0),
+            severity=level if shifts else None,
+            about=self._string(data.get("about", ""), ("about",)),
+            task=self._task(data),
+            success=self._decode(SuccessCfg, data, "success"),
+            catalogue=self.catalogue,
         )
 
     def _robots(
@@ -106,22 +107,32 @@ class _Reader:
         named = data.get("robots", [])
         if not isinstance(named, list) or not all(isinstance(r, str) for r in named):
             self._fail(("robots",), f"{named!r} is not a list of names")
+        if len(set(named)) < len(named):
+            self._fail(("robots",), f"{named!r} names a robot twice")
+        own = any("robot" in t for t in tables.values() if isinstance(t, dict))
+        if named and own:
+            self._fail(("robots",), "every column runs on each, but one names its own")
+        for body in named:
+            self._build(("robots",), lambda body=body: load_evaluated_body(body))
         if robot is None:
             return named
-        if named or any("robot" in t for t in tables.values() if isinstance(t, dict)):
+        if named or own:
             raise InputError(
                 f"{self.source} names its own robots: leave out --robot {robot}"
             )
+        load_evaluated_body(robot)
         return [robot]
 
     def _column(
         self, name: str, table: Any, level: float, robot: str | None, motors: Any
     ) -> Column:
-        where = ("columns", name)
+        # A column that runs on several robots stands in the file once.
+        where = ("columns", name.removesuffix(f"/{robot}"))
         table = self._table(table, where)
         self._expect_keys(table, COLUMN_KEYS, where)
         levels = dict.fromkeys(self._groups(table.get("groups", []), where), level)
-        levels |= self._table(table.get("levels", {}), (*where, "levels"))
+        fixed = self._table(table.get("levels", {}), (*where, "levels"))
+        levels |= {k: self._number(x, (*where, "levels", k)) for k, x in fixed.items()}
         at = (*where, "levels" if "levels" in table else "groups")
         ranges = self._build(at, lambda: self.catalogue.ranges(levels))
         parameters = self.catalogue.parameters
@@ -130,12 +141,11 @@ class _Reader:
         motors = table.get("motors", motors)
         if motors not in ("scaled", "own"):
             self._fail(where, unknown("motors", str(motors), ("scaled", "own")))
-        return Column(
-            name=name,
-            spans=spans,
-            robot=table.get("robot", robot or REFERENCE),
-            motors=motors,
-        )
+        if "robot" in table:
+            at = (*where, "robot")
+            robot = self._string(table["robot"], at)
+            self._build(at, lambda: load_evaluated_body(robot))
+        return Column(name=name, spans=spans, robot=robot or REFERENCE, motors=motors)
 
     def _groups(self, names: Any, where: Where) -> Sequence[str]:
         if not isinstance(names, list):
@@ -178,8 +188,8 @@ class _Reader:
                     f"of these with one for each of the {draws} draws",
                 )
         effect = EFFECTS.get(name)
-        for span in spans if effect else ():
-            if span.low < effect.low or span.high > effect.high:
+        for span in spans:
+            if effect and not effect.low <= span.low <= span.high <= effect.high:
                 self._fail(
                     where,
                     f"{span} is impossible; accepted: {effect.low:g}..{effect.high:g}",
@@ -187,14 +197,48 @@ class _Reader:
         return spans
 
     def _span(self, value: Any, where: Where) -> Range | None:
-        if _is_number(value):
-            return self._build(where, lambda: Range(float(value), float(value)))
-        if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):
-            return self._build(where, lambda: Range(float(value[0]), float(value[1])))
+        ends = [value, value] if _is_number(value) else value
+        if isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends)):
+            low, high = (self._number(end, where) for end in ends)
+            return self._build(where, lambda: Range(low, high))
         return None
 
+    def _task(self, data: Mapping[str, Any]) -> TaskCfg:
+        task = self._decode(TaskCfg, data, "task")
+        # Times so short that they round to no control step at all.
+        if task.max_steps < 1 or task.hold_steps < 1:
+            self._fail(("task",), "episode_s and command.hold_s: at least 0.02 s")
+        return task
+
     def _decode(self, cls: type[T], data: Mapping[str, Any], key: str) -> T:
-        return self._build((key,), lambda: decode(cls, data.get(key, {})))
+        table = data.get(key, {})
+        self._expect_finite(table, (key,))
+        return self._build((key,), lambda: decode(cls, table))
+
+    def _expect_finite(self, value: Any, where: Where) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                self._expect_finite(inner, (*where, key))
+        elif _is_number(value):
+            self._number(value, where)
+
+    def _number(self, value: Any, where: Where) -> float:
+        # TOML knows inf and nan, and whole numbers too large for a float.
+        if not _is_number(value) or not abs(value) < 1e300:
+            self._fail(where, f"{value!r} is not a finite number")
+        return float(value)
+
+    def _count(self, data: Mapping[str, Any], key: str, usual: int, least: int) -> int:
+        value = data.get(key, usual)
+        if type(value) is not int or value < least:
+            accepted = f"accepted: whole numbers, at least {least}"
+            self._fail((key,), f"{value!r}; {accepted}")
+        return value
+
+    def _string(self, value: Any, where: Where) -> str:
+        if not isinstance(value, str):
+            self._fail(where, f"{value!r} is not a string")
+        return value
 
     def _table(self, value: Any, where: Where) -> Mapping[str, Any]:
         if not isinstance(value, dict):
@@ -216,7 +260,9 @@ class _Reader:
             self._fail(where, str(error))
 
     def _fail(self, where: Where, message: str) -> NoReturn:
-        place = f"{self.source}:{find_line(self.text, where)}"
+        # A quoted key counts as its parts, as `find_line` splits it.
+        keys = tuple(".".join(where).split("."))
+        place = f"{self.source}:{find_line(self.text, keys)}"
         raise InputError(
             f"{': '.join(filter(None, (place, '.'.join(where))))}: {message}"
         )

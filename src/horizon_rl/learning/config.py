@@ -72,7 +72,7 @@ ActorCfg = TransformerCfg | MlpCfg
 def action_noise(cfg: ActorCfg) -> dict[str, object]:
     """Return rsl_rl's settings of the Gaussian that actions are drawn from."""
     return {
-        "class_name": "GaussianDistribution",
+        "class_name": "horizon_rl.learning.gaussian:Gaussian",
         "init_std": cfg.initial_std,
         "std_type": cfg.std_parameter,
     }
@@ -131,9 +131,13 @@ class PpoCfg:
     """Weight of the entropy bonus."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm, actor's and critic's apart."""
+    bf16: bool = False
+    """Let networks run in bfloat16 in updates; weights, losses and acting stay in single
+    precision. What acted is looked at anew in bfloat16 first, so that the probability
+    ratio starts at 1."""
     check_first_kl: bool = False
     """Debug: raise an error if the first minibatch of an update finds another policy
-    than the one that acted, a KL divergence of 1e-6 or more."""
+    than the one that acted, a KL divergence of 1e-6 or more; with bf16, 1e-4."""
 
     def __post_init__(self):
         for name in ("num_steps", "num_epochs", "num_minibatches"):

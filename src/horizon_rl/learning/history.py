@@ -29,7 +29,7 @@ def rollout_past(history: History, cuts: Tensor) -> RolloutPast:
     """Return the past of a rollout whose episodes end where `cuts` [T, n] is true."""
     reach, num_steps = history.raw.shape[1], len(cuts)
     slots = torch.arange(reach + 1, reach + num_steps, device=cuts.device)
-    later = torch.where(cuts[:-1], slots.unsqueeze(1), 0)
+    later = slots.unsqueeze(1) * cuts[:-1]
     first = torch.cat((history.first.unsqueeze(0), later)).cummax(dim=0).values
     return RolloutPast(history.raw, first.T)
 
@@ -38,9 +38,10 @@ def rollout_past(history: History, cuts: Tensor) -> RolloutPast:
 class Cache:
     """The live past of n worlds, which grows by one token per step.
 
-    Slots are in order of time and are never reused: the window is a view that slides
-    along them, and nothing is shifted or rotated again. When they are used up the actor
-    makes a new cache out of the raw inputs, as it does at the start of every rollout.
+    Slots are in order of time: the window is a view that slides along them, and nothing
+    is shifted or rotated again. When they are used up the actor fills the cache anew
+    out of the raw inputs, as it does at the start of every rollout. The tensors stay
+    where they are: a recorded step must find them there.
     """
 
     raw: Tensor
@@ -63,6 +64,11 @@ class Cache:
         return len(self.raw)
 
     @property
+    def room(self) -> int:
+        """Tokens that fit after the history."""
+        return self.raw.shape[1] - self.reach
+
+    @property
     def slot(self) -> int:
         """Where the next token goes."""
         return self.reach + self.num_steps
@@ -73,8 +79,25 @@ class Cache:
 
     def reset(self, mask: Tensor) -> None:
         """End the episodes of the worlds in `mask` [n]: they see nothing older."""
-        # Not in place: the cache may be used in inference mode and out of it.
-        self.first = torch.where(mask, self.slot, self.first)
+        self.first.masked_fill_(mask, self.slot)
+
+    def forget(self) -> None:
+        """End the episodes of all worlds, and leave nothing of them."""
+        # Not only unseen but gone: a NaN would outlive any weight of 0.
+        for tensor in (self.raw, *self.keys, *self.values):
+            tensor.zero_()
+        self.first.fill_(self.reach)
+        self.num_steps = 0
+
+    def fill(self, history: History, memory: list[tuple[Tensor, Tensor]]) -> None:
+        """Take a past and, per layer, its keys and values; all room is free again."""
+        # A copy between, since the history may be a view of where it goes.
+        self.raw[:, : self.reach] = history.raw.clone()
+        self.first.copy_(history.first)
+        for layer, (keys, values) in enumerate(memory):
+            self.keys[layer][:, :, : self.window] = keys
+            self.values[layer][:, :, : self.window] = values
+        self.num_steps = 0
 
     def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add the current token of a layer; return its window, itself included."""
@@ -84,6 +107,6 @@ class Cache:
         return self.keys[layer][:, :, now:end], self.values[layer][:, :, now:end]
 
     def history(self) -> History:
-        """Return the past as raw inputs: a view that later steps leave as it is."""
+        """Return the past as raw inputs: a view, as it is until the cache is filled."""
         raw = self.raw[:, self.num_steps : self.slot]
         return History(raw, (self.first - self.num_steps).clamp(min=0))

@@ -17,7 +17,15 @@ class GuardedAdam(torch.optim.Adam):
 
     def __init__(self, params: Iterable[nn.Parameter], lr: float, device: str):
         params = list(params)
-        super().__init__(params, lr=torch.tensor(lr, device=device), fused=True)
+        on_gpu = torch.device(device).type == "cuda"
+        super().__init__(
+            params,
+            lr=torch.tensor(lr, device=device),
+            fused=True,
+            # A CUDA graph may record a step; torch's warning is for when none does.
+            capturable=on_gpu,
+        )
+        self._warned_capturable_if_run_uncaptured = True
         self.found_inf = torch.zeros((), device=device)
         # Torch makes the moments at the first step. Made now, there is one set of
         # tensors from the start for snapshots and checkpoints to hold.

@@ -1,10 +1,11 @@
 """Rollout storage that keeps the past of a rollout once, and its worlds whole."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import torch
-from rsl_rl.modules import HiddenState
 from rsl_rl.storage import RolloutStorage
+from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.learning.history import History, rollout_past
@@ -16,10 +17,30 @@ class SequenceStorage(RolloutStorage):
     Upstream saves the hidden state at every step and pads trajectories to one length.
     Here the raw inputs before the rollout are kept once, 100 MB at 4096 worlds instead
     of 2.4 GB, and a sequence knows where its episodes end: nothing is padded.
+
+    All tensors stay where they are from the first rollout on: acting writes into them
+    and updates read from them in recorded steps.
     """
 
     history: History | None = None
     """What the actor remembered when the rollout began; None without a memory."""
+
+    def __init__(self, *args: Any, **options: Any):
+        """Allocate the buffers, with rsl_rl's arguments."""
+        super().__init__(*args, **options)
+        mean, std = torch.zeros_like(self.actions), torch.zeros_like(self.actions)
+        self.distribution_params: tuple[Tensor, ...] = mean, std  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.last_observations: TensorDict = self.observations[0].clone()
+        """[n] what followed the rollout's last step."""
+
+    # Buffers made in inference mode could not be written outside of it.
+    @torch.inference_mode(False)
+    def remember(self, history: History) -> None:
+        """Copy the past of a rollout that begins."""
+        if self.history is None:
+            self.history = History(*(tensor.clone() for tensor in history))
+        for own, given in zip(self.history, history, strict=True):
+            own.copy_(given)
 
     def cut(self, mask: Tensor, gamma: float) -> None:
         """End the episodes of worlds `mask` [n] with the last step, as timeouts end.
@@ -34,18 +55,26 @@ class SequenceStorage(RolloutStorage):
         self.rewards[last] += gamma * self.values[last] * cut
         self.dones[last] |= cut
 
-    def recurrent_mini_batch_generator(
-        self, num_mini_batches: int, num_epochs: int = 8
-    ) -> Generator[RolloutStorage.Batch, None, None]:
-        """Yield whole worlds [T, n / minibatches, ...] in random order."""
-        size = self.num_envs // num_mini_batches
-        order = torch.randperm(self.num_envs, device=self.device)
-        for _ in range(num_epochs):
-            for ids in order[: size * num_mini_batches].split(size):
-                yield self._sequences(ids)
+    def minibatch_size(self, num_mini_batches: int, whole_worlds: bool) -> int:
+        """Return how many worlds, or single steps, a minibatch has."""
+        steps = 1 if whole_worlds else self.num_transitions_per_env
+        return self.num_envs * steps // num_mini_batches
 
-    def _sequences(self, ids: Tensor) -> RolloutStorage.Batch:
-        assert self.history is not None and self.distribution_params is not None
+    def minibatch_ids(
+        self, num_mini_batches: int, num_epochs: int, whole_worlds: bool
+    ) -> Iterator[Tensor]:
+        """Cut the rollout into minibatches: ids of worlds, or of single steps."""
+        size = self.minibatch_size(num_mini_batches, whole_worlds)
+        total = size * num_mini_batches
+        # As upstream draws it: of the steps only as many as are used.
+        drawn = self.num_envs if whole_worlds else total
+        order = torch.randperm(drawn, device=self.device)
+        for _ in range(num_epochs):
+            yield from order[:total].split(size)
+
+    def worlds(self, ids: Tensor) -> RolloutStorage.Batch:
+        """Return whole worlds [T, ids, ...], with their past."""
+        assert self.history is not None
         past = History(self.history.raw[ids], self.history.first[ids])
         return RolloutStorage.Batch(
             observations=self.observations[:, ids],
@@ -58,9 +87,22 @@ class SequenceStorage(RolloutStorage):
             hidden_states=(rollout_past(past, self.dones[:, ids, 0].bool()), None),
         )
 
-    def _save_hidden_states(
-        self, hidden_states: tuple[HiddenState, HiddenState]
-    ) -> None:
-        if self.step == 0:
-            past = hidden_states[0]
-            self.history = None if past is None else History(*past)
+    def steps(self, ids: Tensor) -> RolloutStorage.Batch:
+        """Return single steps [ids, ...], step t of world i being t n + i."""
+        parameters = tuple(p.flatten(0, 1)[ids] for p in self.distribution_params)
+        return RolloutStorage.Batch(
+            observations=self.observations.flatten(0, 1)[ids],
+            actions=self.actions.flatten(0, 1)[ids],
+            values=self.values.flatten(0, 1)[ids],
+            advantages=self.advantages.flatten(0, 1)[ids],
+            returns=self.returns.flatten(0, 1)[ids],
+            old_actions_log_prob=self.actions_log_prob.flatten(0, 1)[ids],
+            old_distribution_params=parameters,
+        )
+
+    def recurrent_mini_batch_generator(
+        self, num_mini_batches: int, num_epochs: int = 8
+    ) -> Generator[RolloutStorage.Batch, None, None]:
+        """Yield whole worlds [T, n / minibatches, ...] in random order."""
+        for ids in self.minibatch_ids(num_mini_batches, num_epochs, True):
+            yield self.worlds(ids)

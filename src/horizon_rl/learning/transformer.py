@@ -99,11 +99,14 @@ class TransformerActor(MLPModel):
         self, dones: Tensor | None = None, hidden_state: HiddenState = None
     ) -> None:
         """End the episodes that are done; without `dones`, take this past or none."""
-        if dones is None:
-            self.live = None
-            if hidden_state is not None:
-                self.live = self.recall(History(*hidden_state), self.max_steps)
-        elif self.live is not None:
+        if hidden_state is not None and dones is None:
+            history = History(*hidden_state)
+            if self.live is None or self.live.num_worlds != len(history.raw):
+                self.live = self.blank(len(history.raw), self.max_steps)
+            self.rebuild(self.live, history)
+        elif self.live is not None and dones is None:
+            self.live.forget()
+        elif self.live is not None and dones is not None:
             self.live.reset(dones.bool())
 
     def clear(self) -> None:
@@ -111,8 +114,10 @@ class TransformerActor(MLPModel):
         self.reset()
 
     def get_hidden_state(self) -> History | None:
-        """Return the live past, as a `History`."""
-        return None if self.live is None else self.live.history()
+        """Return a copy of the live past, as a `History`."""
+        if self.live is None:
+            return None
+        return History(*(tensor.clone() for tensor in self.live.history()))
 
     def detach_hidden_state(self, dones: Tensor | None = None) -> None:
         """Do nothing: the live past never carries a gradient."""
@@ -138,34 +143,40 @@ class TransformerActor(MLPModel):
         self.live = self.renew(self.live, num_worlds, self.max_steps)
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
-        """Return a cache with room for more steps and the same past, or none at all."""
-        if cache is not None:
-            return self.recall(cache.history(), room)
-        device = self.embedding.weight.device
-        raw = torch.zeros(num_worlds, self.cfg.reach, self.obs_dim, device=device)
-        first = torch.full((num_worlds,), self.cfg.reach, device=device)
-        return self.recall(History(raw, first), room)
+        """Return a cache with room for more steps and the same past, or none at all.
+
+        It is the same cache if that has the room.
+        """
+        if cache is None or cache.num_worlds != num_worlds:
+            return self.blank(num_worlds, room)
+        target = cache if cache.room == room else self.blank(num_worlds, room)
+        self.rebuild(target, cache.history())
+        return target
 
     # Buffers made in inference mode could not be written outside of it.
     @torch.inference_mode(False)
-    @torch.no_grad()
-    def recall(self, history: History, room: int) -> Cache:
-        """Return a cache for `room` steps after a past, as current weights see it."""
+    def blank(self, num_worlds: int, room: int) -> Cache:
+        """Make a cache for `room` steps of worlds that have no past."""
+        cfg, weight = self.cfg, self.embedding.weight
+        head_dim = cfg.embedding_dim // cfg.num_heads
+        shape = (num_worlds, cfg.num_heads, cfg.window + room, head_dim)
 
-        def with_room(x: Tensor, dim: int) -> Tensor:
-            shape = list(x.shape)
-            shape[dim] = room
-            return torch.cat((x, x.new_zeros(shape)), dim=dim)
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, device=weight.device, dtype=weight.dtype)
 
-        memory = self.remember(history.raw, history.first)
         return Cache(
-            raw=with_room(history.raw, 1),
-            keys=[with_room(keys, 2) for keys, _ in memory],
-            values=[with_room(values, 2) for _, values in memory],
-            first=history.first,
-            reach=self.cfg.reach,
-            window=self.cfg.window,
+            raw=zeros(num_worlds, cfg.reach + room, self.obs_dim),
+            keys=[zeros(*shape) for _ in range(cfg.num_layers)],
+            values=[zeros(*shape) for _ in range(cfg.num_layers)],
+            first=torch.full((num_worlds,), cfg.reach, device=weight.device),
+            reach=cfg.reach,
+            window=cfg.window,
         )
+
+    @torch.no_grad()
+    def rebuild(self, cache: Cache, history: History) -> None:
+        """Fill a cache with a past, as current weights see it."""
+        cache.fill(history, self.remember(history.raw, history.first))
 
     @torch.no_grad()
     def step(self, raw: Tensor, cache: Cache) -> Tensor:

@@ -12,7 +12,7 @@ from horizon_rl.physics.effects import EFFECTS, Effect, check_catalogue
 from horizon_rl.physics.motors import torque_bounds
 from horizon_rl.physics.pool import BODY_DESCRIPTORS, Pool, build_pool, sample_pool
 from horizon_rl.physics.rows import WORLD_FIELDS, Rows
-from horizon_rl.physics.select import make_backend
+from horizon_rl.physics.select import choose_device, make_backend
 from horizon_rl.physics.threads import cores_for_physics
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "WorldState",
     "build_pool",
     "check_catalogue",
+    "choose_device",
     "cores_for_physics",
     "make_backend",
     "sample_pool",

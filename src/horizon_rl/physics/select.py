@@ -20,19 +20,26 @@ def make_backend(
     Args:
         robot: Template of all bodies that the worlds may have.
         num_worlds: How many.
-        device: "auto" is the GPU where torch sees one and mujoco_warp is installed,
-            else the CPU; "cpu"; "cuda", "cuda:1", ...
+        device: As `choose_device` takes it.
         num_threads: Threads on the CPU; 0: one per core.
     """
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() and not _missing() else "cpu"
-    if device == "cpu":
+    chosen = choose_device(device)
+    if chosen.type == "cpu":
         return CpuBackend(robot, num_worlds, num_threads)
-    check_device(device)
     # Here, since Warp takes a second to import and the CPU needs none of it.
     from horizon_rl.physics.gpu import GpuBackend
 
-    return GpuBackend(robot, num_worlds, device)
+    return GpuBackend(robot, num_worlds, str(chosen))
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device called "cpu", "cuda", "cuda:1", ... or the best, "auto".
+
+    "auto" is the GPU where torch sees one and mujoco_warp is installed, else the CPU.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() and not _missing() else "cpu"
+    return torch.device("cpu") if name == "cpu" else check_device(name)
 
 
 def check_device(name: str | torch.device) -> torch.device:

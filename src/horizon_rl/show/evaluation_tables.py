@@ -1,9 +1,11 @@
 """Evaluations as tables for the terminal."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from horizon_rl.evaluation.evaluate import Evaluation
@@ -18,6 +20,9 @@ from horizon_rl.evaluation.statistics import (
 )
 from horizon_rl.evaluation.suite import Suite
 
+TELLING = 0.001
+"""Probability of chance below which a factor is shown: some 30 are looked at."""
+
 Methods = Mapping[str, Sequence[Evaluation]]
 """Evaluations by method, one for each of its training seeds."""
 
@@ -27,49 +32,53 @@ def one_policy(
 ) -> Table:
     """Lay out everything about one policy, a row per column of the suite."""
     table = _table(f"{evaluation.policy.name} in {_title(evaluation.suite)}")
-    table.add_column("column", no_wrap=True)
+    table.padding = 0  # Ten columns: every space counts.
+    table.add_column("column", overflow="fold")
     for heading in (
-        *("success %", "95 %", "stand", "impossible", "length %"),
-        *("error\nm/s", "yaw error\nrad/s", "falls %\ntrunk tilt"),
+        *("success", "95 %", "stand", "impos-\nsible", "length"),
+        *("error\nm/s", "yaw\nrad/s", "trunk\ndown", "tilt"),
     ):
         table.add_column(heading, justify="right", no_wrap=True)
-    floor = summaries(stand) if stand else {}
+    floor, broken = summaries(stand) if stand else {}, 0
     for name, summary in summaries(evaluation).items():
-        falls = [f"{100.0 * share:.0f}" for share in summary.falls.values()]
-        broken = f" ({falls[2]} unhealthy)" if summary.falls["unhealthy"] else ""
         table.add_row(
-            name,
+            _folded(name),
             f"[bold]{100.0 * summary.success:.1f}[/]",
             f"{100.0 * summary.interval.low:.0f}..{100.0 * summary.interval.high:.0f}",
             _percent(floor[name].success if name in floor else None),
             _percent(impossible.get(name)),
-            f"{100.0 * summary.length:.1f}",
+            f"{100.0 * summary.length:.0f}",
             f"{summary.tracking_error:.3f}",
             f"{summary.yaw_error:.3f}",
-            f"{falls[0]:>3} {falls[1]:>3}{broken}",
+            f"{100.0 * summary.falls['trunk']:.0f}",
+            f"{100.0 * summary.falls['tilt']:.0f}",
         )
+        broken += round(summary.falls["unhealthy"] * summary.episodes)
+    table.caption = "Shares in %."
+    if broken:
+        table.caption += f" In {broken} episodes the physics broke down."
     return table
 
 
 def side_by_side(
     methods: Methods, stand: Evaluation | None, impossible: Mapping[str, float]
 ) -> Table:
-    """Lay out success of several policies, a row each; seeds of a method are one row."""
+    """Lay out success of several policies, one for each method's seeds together."""
     first = next(iter(methods.values()))[0]
     seeded = any(len(seeds) > 1 for seeds in methods.values())
     spread = ", mean ± s.d. over training seeds" if seeded else ""
     table = _table(f"Success, %, in {_title(first.suite)}{spread}")
-    table.add_column("policy", no_wrap=True)
-    for name in first.columns:
-        table.add_column(name.replace("-", "\n"), justify="right", no_wrap=True)
-    for name, seeds in methods.items():
-        table.add_row(name, *map(str, spread_by_column(_scores(seeds))))
-    table.add_section()
-    if stand:
-        shares = (_percent(s.success) for s in summaries(stand).values())
-        table.add_row("stand", *shares, style="dim")
-    cells = (_percent(impossible.get(name)) for name in first.columns)
-    table.add_row("impossible", *cells, style="dim")
+    table.add_column("column")
+    for name in methods:
+        table.add_column(escape(name), justify="right", overflow="fold")
+    table.add_column("stand", justify="right", style="dim", no_wrap=True)
+    table.add_column("impossible", justify="right", style="dim", no_wrap=True)
+    spreads = [spread_by_column(_scores(seeds)) for seeds in methods.values()]
+    floor = summaries(stand) if stand else {}
+    for name, *cells in zip(first.columns, *spreads, strict=True):
+        standing = _percent(floor[name].success if name in floor else None)
+        rest = standing, _percent(impossible.get(name))
+        table.add_row(_folded(name), *map(str, cells), *rest)
     return table
 
 
@@ -78,14 +87,14 @@ def comparison(methods: Methods) -> Table:
     (reference, ours), *others = methods.items()
     suite = ours[0].suite
     table = _table(f"Against {reference}, over the columns of {_title(suite)}")
-    table.add_column("method", no_wrap=True)
+    table.add_column("method", overflow="fold")
     for heading in (
-        *("seeds", "IQM %", f"P(better than\n{reference})"),
-        "difference, points\n(all scenarios)",
+        *("seeds", "IQM, %", "P(better), %"),
+        *("difference,\npoints", "by"),
     ):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     iqm = interquartile_mean(_scores(ours), _rng(), whole_seeds=True)
-    table.add_row(reference, str(len(ours)), _estimate(iqm), "", "")
+    table.add_row(escape(reference), str(len(ours)), _estimate(iqm))
     for name, seeds in others:
         x, y = _scores(seeds), _scores(ours)
         iqm = interquartile_mean(x, _rng(), whole_seeds=True)
@@ -93,25 +102,31 @@ def comparison(methods: Methods) -> Table:
         difference = paired_difference(_wins(seeds), _wins(ours), _rng())
         interval = difference.interval
         table.add_row(
-            name,
+            escape(name),
             str(len(seeds)),
             _estimate(iqm),
             _estimate(better),
             f"{100 * difference.value:+.1f} [{100 * interval.low:+.1f}, "
-            f"{100 * interval.high:+.1f}] by {difference.unit}",
+            f"{100 * interval.high:+.1f}]",
+            difference.unit,
         )
     return table
 
 
-def factors_table(column: str, factors: Sequence[Factor], count: int = 12) -> Table:
-    """Lay out success by bins of each factor, the most telling first."""
-    table = _table(f"Success, %, in {column} by value (low to high)")
-    table.add_column("parameter", no_wrap=True)
+def factors_table(column: str, factors: Sequence[Factor]) -> Table:
+    """Lay out success by bins of each telling factor, at least the first three."""
+    telling = [f for f in factors if f.chance < TELLING]
+    table = _table(f"Success, %, in {column}, by value in equal steps from low to high")
+    table.add_column("parameter")
     table.add_column("from", justify="right")
     table.add_column("to", justify="right")
-    table.add_column("success in equal stretches", no_wrap=True)
-    table.add_column("failures lie", no_wrap=True)
-    for factor in factors[:count]:
+    table.add_column("success %", no_wrap=True)
+    table.add_column("failures\nlie", no_wrap=True)
+    rest = len(factors) - len(telling)
+    table.caption = f"{rest} other quantities tell nothing (p >= {TELLING:g})."
+    if not telling:
+        table.caption = f"Even these tell nothing (p >= {TELLING:g})."
+    for factor in telling or factors[:3]:
         unit = f", {factor.unit}" if factor.unit else ""
         shares = (f"{100.0 * b.success:3.0f}" for b in factor.bins)
         table.add_row(
@@ -130,9 +145,11 @@ def failures_table(suite: Suite, column: str, failures: Sequence[Failure]) -> Ta
         f"Worst scenarios of {column} (suite {suite.name}, seed {suite.seed})"
     )
     names = list(failures[0].values) if failures else []
-    headings = ("scenario", "steps", "error m/s", "fell by", *names)
+    headings = ("scenario", "steps", "error\nm/s", "fell\nby", *names)
     for heading in headings:
-        table.add_column(heading, justify="right")
+        # Three long names of parameters side by side would not fit.
+        heading = heading.replace(".", ".\n")
+        table.add_column(heading, justify="right", overflow="fold")
     for failure in failures:
         table.add_row(
             str(failure.scenario),
@@ -166,6 +183,11 @@ def _estimate(estimate: Estimate) -> str:
     return f"{value} [{100.0 * interval.low:.1f}, {100.0 * interval.high:.1f}]"
 
 
+def _folded(name: str) -> str:
+    """Break the long name of a column after a hyphen: rich knows only spaces."""
+    return escape("\n".join(wrap(name, 14)))
+
+
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100.0 * share:.1f}"
 
@@ -181,4 +203,13 @@ def _rng() -> np.random.Generator:
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    # Little padding: all of it should fit a terminal of 80 columns. Names are a user's
+    # and may hold brackets, which would be taken for markup.
+    return Table(
+        title=escape(title),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )

@@ -17,9 +17,12 @@ def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
     except ModuleNotFoundError as error:
         message = "drawing needs matplotlib: pip install 'horizon-rl[plot]'"
         raise InputError(message) from error
-    rows = -(-len(factors) // COLUMNS)
-    figure = Figure(figsize=(3.4 * COLUMNS, 2.5 * rows + 0.6), layout="constrained")
-    axes = figure.subplots(rows, COLUMNS, squeeze=False, sharey=True).ravel()
+    columns = min(len(factors), COLUMNS)
+    rows = -(-len(factors) // columns)
+    # Wide enough for the title where there is only one.
+    size = max(3.4 * columns, 5.0), 2.5 * rows + 0.6
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     for ax, factor in zip(axes, factors, strict=False):
         middles = [(b.low + b.high) / 2.0 for b in factor.bins]
         low = [100.0 * b.interval.low for b in factor.bins]
@@ -34,9 +37,9 @@ def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[len(factors) :]:
         ax.set_visible(False)
-    for ax in axes[::COLUMNS]:
+    for ax in axes[::columns]:
         ax.set_ylabel("success, %")
-    figure.suptitle(title, x=0.01, ha="left")
+    figure.suptitle(title, x=0.01, ha="left", wrap=True)
     try:
         figure.savefig(path, dpi=120)
     except ValueError as error:

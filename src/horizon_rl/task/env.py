@@ -2,6 +2,8 @@
 
 Everything in a step is tensor arithmetic over all worlds at once: worlds that are done
 are reset by mask, episodes are recorded on the device, and nothing waits for the host.
+What the task does between two calls of the backend is written into tensors that stay
+where they are, so that a GPU can replay it as one graph.
 """
 
 import math
@@ -10,11 +12,12 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
+from horizon_rl.graphs import Recorded, compiled
 from horizon_rl.physics import CONTROL_DT, Backend
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
 from horizon_rl.task.motion import Motion, observe_motion
-from horizon_rl.task.noise import fold_seed, symmetric_noise
+from horizon_rl.task.noise import fold_seed, random_rows, symmetric_noise
 from horizon_rl.task.observations import NUM_ACTOR, noise_scale, observe
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
@@ -40,14 +43,22 @@ class VelocityEnv:
         self.backend, self.cfg = backend, cfg
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
         self.max_episode_length = cfg.max_steps
-        self.episode_length_buf = torch.zeros(n, dtype=torch.long, device=device)
         self.episodes = EpisodeRecorder(n, max_records, device)
         self._ids = torch.arange(n, device=device)
         self._rows = torch.zeros(n, dtype=torch.long, device=device)
+        self._lengths = torch.zeros(n, dtype=torch.long, device=device)
+        self._steps = torch.zeros((), dtype=torch.long, device=device)
+        self._noise_key = torch.zeros((), dtype=torch.long, device=device)
+        self._row_key = torch.zeros((), dtype=torch.long, device=device)
+        self._action = torch.zeros((n, NUM_ACTIONS), device=device)
         self._last_action = torch.zeros((n, NUM_ACTIONS), device=device)
         self._last_velocity = torch.zeros((n, NUM_ACTIONS), device=device)
+        self._target = torch.zeros((n, NUM_ACTIONS), device=device)
+        self._push = torch.zeros((n, 2), device=device)
         self._air_time = torch.zeros((n, 4), device=device)
-        self._steps = torch.zeros((), dtype=torch.long, device=device)
+        self._reward = torch.zeros(n, device=device)
+        self._timed_out = torch.zeros(n, dtype=torch.bool, device=device)
+        self._done = torch.zeros(n, dtype=torch.bool, device=device)
         self._noise = noise_scale(cfg.noise, device)
         self._level_enough = -math.cos(math.radians(cfg.tilt_limit_deg))
 
@@ -61,8 +72,9 @@ class VelocityEnv:
             seed: Seed of those draws and of the sensor noise.
             rows: [n] each world's first scenario; without it, random ones.
         """
-        self._rng = torch.Generator(self.device).manual_seed(seed)
-        self._noise_key = fold_seed(seed)
+        noise_key = fold_seed(seed)
+        self._noise_key.fill_(noise_key)
+        self._row_key.fill_(fold_seed(noise_key))
         self._table = WorldTable(scenarios, self.num_envs, self.device)
         self.backend.load(scenarios.pool)
         self.episodes.clear()
@@ -70,18 +82,65 @@ class VelocityEnv:
         rows = self._draw_rows() if rows is None else rows
         if int(rows.min()) < 0 or int(rows.max()) >= len(scenarios):
             raise InputError(f"rows must lie in 0..{len(scenarios) - 1}")
-        everyone = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
-        self._reset(everyone, rows)
+        # Recorded anew: the table lies elsewhere now.
+        works = self._plan_step, self._judge_step, self._observe_worlds
+        self._plan, self._judge, self._observe = (
+            Recorded(compiled(work, self.device, "task"), self.device) for work in works
+        )
+        self._observations = self._compute_observations().clone()
+        self._done.fill_(True)
+        self._start_episodes(rows)
+        self.backend.reset(self._done, self._rows)
+        self._observe()
         return self.get_observations()
 
     def step(
         self, actions: torch.Tensor
     ) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
-        world, state = self._table, self.backend.state
-        self.backend.push(self._pushes())
-        self.backend.step(world.default_pose + self.cfg.action_scale * actions)
-        command = self.command
-        self.episode_length_buf += 1
+        """Take actions [n, 12]; what is returned is the caller's to keep."""
+        self._action.copy_(actions)
+        self._plan()
+        self.backend.push(self._push)
+        self.backend.step(self._target)
+        self._judge()
+        self.backend.reset(self._done, self._rows)
+        self._observe()
+        extras = {"time_outs": self._timed_out.clone()}
+        return self.get_observations(), self._reward.clone(), self._done.clone(), extras
+
+    def get_observations(self) -> TensorDict:
+        """Return a copy of what the worlds show now."""
+        return self._observations.clone()
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """[n] control steps since each episode began; may be set, as rsl_rl does."""
+        return self._lengths
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, lengths: torch.Tensor) -> None:
+        self._lengths.copy_(lengths)
+
+    @property
+    def command(self) -> torch.Tensor:
+        """[n, 3] what each robot is asked to do in the coming step."""
+        last = self._table.commands.shape[1] - 1
+        number = (self._lengths // self.cfg.hold_steps).clamp(max=last)
+        return self._table.commands[self._ids, number]
+
+    # The three parts of a step that lie between the calls of the backend.
+
+    def _plan_step(self) -> None:
+        """Say where the joints should go, and who is pushed; mostly nobody."""
+        world = self._table
+        now = world.push_steps == self._lengths.unsqueeze(1)
+        self._push.copy_((world.push_velocity * now.unsqueeze(-1)).sum(dim=1))
+        self._target.copy_(world.default_pose + self.cfg.action_scale * self._action)
+
+    def _judge_step(self) -> None:
+        """Reward what happened, end episodes, and choose the rows of the next."""
+        world, state, command = self._table, self.backend.state, self.command
+        self._lengths += 1
         self._steps += 1
         motion = observe_motion(state, world.default_pose)
         touching = state.foot_force > CONTACT_FORCE
@@ -89,7 +148,7 @@ class VelocityEnv:
             Step(
                 motion=motion,
                 command=command,
-                action=actions,
+                action=self._action,
                 last_action=self._last_action,
                 torque=state.torque,
                 joint_acceleration=(state.joint_velocity - self._last_velocity)
@@ -104,19 +163,21 @@ class VelocityEnv:
             CONTROL_DT,
         )
         # What a broken world says must not reach the learner.
-        reward = torch.where(state.healthy, reward, 0.0)
-        self._air_time = (self._air_time + CONTROL_DT) * ~touching
-        self._last_action = actions.clone()
-        self._last_velocity = state.joint_velocity.clone()
-        timed_out, done = self._end_episodes(motion, command, reward)
-        self._reset(done, self._draw_rows())
-        return self.get_observations(), reward, done, {"time_outs": timed_out}
+        self._reward.copy_(reward.masked_fill(~state.healthy, 0.0))
+        self._air_time.add_(CONTROL_DT).masked_fill_(touching, 0.0)
+        self._last_action.copy_(self._action)
+        self._end_episodes(motion, command)
+        self._start_episodes(self._draw_rows())
 
-    def get_observations(self) -> TensorDict:
+    def _observe_worlds(self) -> None:
+        """Note what the worlds show, after those that are done were reset."""
+        self._last_velocity.copy_(self.backend.state.joint_velocity)
+        for name, values in self._compute_observations().items():
+            self._observations[name].copy_(values)
+
+    def _compute_observations(self) -> TensorDict:
         state = self.backend.state
-        noise = symmetric_noise(
-            self._noise_key, self._rows, self.episode_length_buf, NUM_ACTOR
-        )
+        noise = symmetric_noise(self._noise_key, self._rows, self._lengths, NUM_ACTOR)
         return observe(
             observe_motion(state, self._table.default_pose),
             self.command,
@@ -126,60 +187,33 @@ class VelocityEnv:
             noise=noise * self._noise,
         )
 
-    @property
-    def command(self) -> torch.Tensor:
-        """[n, 3] what each robot is asked to do in the coming step."""
-        last = self._table.commands.shape[1] - 1
-        number = (self.episode_length_buf // self.cfg.hold_steps).clamp(max=last)
-        return self._table.commands[self._ids, number]
-
-    def _pushes(self) -> torch.Tensor:
-        """[n, 2] velocity that pushes add before the coming step; mostly zero."""
-        now = self._table.push_steps == self.episode_length_buf.unsqueeze(1)
-        return (self._table.push_velocity * now.unsqueeze(-1)).sum(dim=1)
-
-    def _end_episodes(
-        self, motion: Motion, command: torch.Tensor, reward: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add the step to the records; return who timed out and who is done."""
-        state = self.backend.state
+    def _end_episodes(self, motion: Motion, command: torch.Tensor) -> None:
+        """Add the step to the records; find who timed out and who is done."""
+        state, broken = self.backend.state, ~self.backend.state.healthy
         error = (command[:, :2] - motion.linear_velocity[:, :2]).norm(dim=1)
         yaw_error = (command[:, 2] - motion.angular_velocity[:, 2]).abs()
         self.episodes.add(
-            torch.where(state.healthy, error, 0.0),
-            torch.where(state.healthy, yaw_error, 0.0),
-            reward,
+            error.masked_fill(broken, 0.0),
+            yaw_error.masked_fill(broken, 0.0),
+            self._reward,
         )
-        tilted = motion.gravity[:, 2] > self._level_enough
-        on_trunk = state.trunk_force > CONTACT_FORCE
         # In the order of FALL_CAUSES, the gravest last.
-        cause = torch.where(on_trunk, 1, 0)
-        cause = torch.where(tilted, 2, cause)
-        cause = torch.where(state.healthy, cause, 3)
-        timed_out = (self.episode_length_buf >= self.max_episode_length) & (cause == 0)
-        done = timed_out | (cause > 0)
-        self.episodes.finish(
-            done, self._steps, self.episode_length_buf, cause, self._rows
-        )
-        return timed_out, done
+        cause = (state.trunk_force > CONTACT_FORCE).long()
+        cause = cause.masked_fill(motion.gravity[:, 2] > self._level_enough, 2)
+        cause = cause.masked_fill(broken, 3)
+        fell = cause > 0
+        self._timed_out.copy_((self._lengths >= self.max_episode_length) & ~fell)
+        self._done.copy_(self._timed_out | fell)
+        self.episodes.finish(self._done, self._steps, self._lengths, cause, self._rows)
 
     def _draw_rows(self) -> torch.Tensor:
-        return torch.randint(
-            self._table.num_rows,
-            (self.num_envs,),
-            generator=self._rng,
-            device=self.device,
-        )
+        return random_rows(self._row_key, self._ids, self._steps, self._table.num_rows)
 
-    def _reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
-        """Start the worlds in `mask` anew, with nothing left of their last episode."""
-        self._rows = torch.where(mask, rows, self._rows)
-        self._table.take(mask, self._rows)
-        self.backend.reset(mask, self._rows)
-        keep = ~mask
-        self.episode_length_buf = self.episode_length_buf * keep
-        self._air_time = self._air_time * keep.unsqueeze(1)
-        self._last_action = self._last_action * keep.unsqueeze(1)
-        self._last_velocity = torch.where(
-            mask.unsqueeze(1), self.backend.state.joint_velocity, self._last_velocity
-        )
+    def _start_episodes(self, rows: torch.Tensor) -> None:
+        """Give worlds that are done their rows; of their last episode nothing stays."""
+        done = self._done
+        self._rows.copy_(torch.where(done, rows, self._rows))
+        self._table.take(done, self._rows)
+        self._lengths.masked_fill_(done, 0)
+        self._air_time.masked_fill_(done.unsqueeze(1), 0.0)
+        self._last_action.masked_fill_(done.unsqueeze(1), 0.0)

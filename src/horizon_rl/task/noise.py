@@ -1,7 +1,8 @@
-"""Sensor noise as a function of scenario, step and channel: nothing is drawn.
+"""Randomness of the task as a function of place and time: nothing is drawn.
 
 Whoever shares the batch, wherever a scenario runs in it, and on whichever device: the
-same scenario meets the same noise. A generator could not promise that.
+same scenario meets the same noise. A generator could not promise that, and it would be
+state that a recorded step has to carry along.
 """
 
 import torch
@@ -12,7 +13,9 @@ _STRIDE = 0x9E3779B9
 """2^32 over the golden ratio: consecutive numbers land far apart."""
 
 
-def symmetric_noise(key: int, rows: Tensor, steps: Tensor, num_channels: int) -> Tensor:
+def symmetric_noise(
+    key: int | Tensor, rows: Tensor, steps: Tensor, num_channels: int
+) -> Tensor:
     """Return numbers that look uniform in [-1, 1), [n, channels].
 
     Args:
@@ -26,6 +29,20 @@ def symmetric_noise(key: int, rows: Tensor, steps: Tensor, num_channels: int) ->
     bits = _scramble(moment.unsqueeze(1) + channels)
     # 24 bits fill a float32 exactly.
     return (bits >> 8).float() * 2.0**-23 - 1.0
+
+
+def random_rows(
+    key: int | Tensor, worlds: Tensor, step: Tensor, num_rows: int
+) -> Tensor:
+    """Return a row for each world, [n], that looks drawn from 0..num_rows - 1.
+
+    Args:
+        key: Seed of the whole, as `fold_seed` gives it; not that of the noise.
+        worlds: [n] numbers of the worlds.
+        step: Steps since everything began, a scalar.
+        num_rows: How many rows there are; far fewer than 2^32.
+    """
+    return _scramble(_scramble(worlds + key) + step) % num_rows
 
 
 def fold_seed(x: int) -> int:

@@ -16,8 +16,8 @@ MIN_AIR_TIME = 0.5
 MIN_STEPPING_SPEED = 0.1
 """Slower commands, m/s, ask for no steps: feet air time does not count."""
 
-HIPS = [0, 3, 6, 9]
-THIGHS_AND_CALVES = [1, 2, 4, 5, 7, 8, 10, 11]
+JOINTS_OF_A_LEG = 3
+"""Hip, thigh, calf, leg after leg."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,12 @@ def flat_orientation(s: Step) -> torch.Tensor:
 
 
 def hip_deviation(s: Step) -> torch.Tensor:
-    return s.motion.joint_offset[:, HIPS].abs().sum(1)
+    return s.motion.joint_offset[:, ::JOINTS_OF_A_LEG].abs().sum(1)
 
 
 def thigh_calf_deviation(s: Step) -> torch.Tensor:
-    return s.motion.joint_offset[:, THIGHS_AND_CALVES].abs().sum(1)
+    legs = s.motion.joint_offset.unflatten(1, (-1, JOINTS_OF_A_LEG))
+    return legs[:, :, 1:].abs().sum((1, 2))
 
 
 def base_height(s: Step) -> torch.Tensor:

@@ -45,9 +45,11 @@ class Run:
         """Seconds of training, earlier sittings included."""
 
     @classmethod
-    def create(cls, cfg: TrainCfg, catalogue: Catalogue, path: Path) -> "Run":
+    def create(
+        cls, cfg: TrainCfg, catalogue: Catalogue, path: Path, device: str = "auto"
+    ) -> "Run":
         """Start a run; a directory that holds one already is refused."""
-        run = cls(Trainer(cfg, catalogue), path)
+        run = cls(Trainer(cfg, catalogue, device=device), path)
         make_run_directory(path, CONFIG)
         settings = {"train": encode(cfg), "catalogue": encode(catalogue)}
         write_file(path / CONFIG, dumps(settings).encode())
@@ -55,16 +57,25 @@ class Run:
 
     @classmethod
     def resume(
-        cls, path: Path, *, steps: int | None = None, minutes: float | None = None
+        cls,
+        path: Path,
+        *,
+        steps: int | None = None,
+        minutes: float | None = None,
+        device: str = "auto",
     ) -> "Run":
-        """Go on after the last segment that was finished, perhaps with a new budget."""
+        """Go on after the last segment that was finished, perhaps with a new budget.
+
+        The device may be another: it is not part of what a run is. Only on the same CPU
+        does the run go on as if it had not been interrupted, to the bit.
+        """
         cfg, catalogue = read_settings(path)
         cfg = replace(
             cfg,
             steps=cfg.steps if steps is None else steps,
             minutes=cfg.minutes if minutes is None else minutes,
         )
-        run = cls(Trainer(cfg, catalogue), path)
+        run = cls(Trainer(cfg, catalogue, device=device), path)
         if newest := newest_checkpoint(path):
             record = run.start_from(newest)
             run.trainer.iteration = record.counters["iteration"]

@@ -5,9 +5,10 @@ derived from (seed, segment). So its end is the only thing that needs saving: a 
 is killed and resumed there gives the same result to the bit.
 """
 
-import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,8 +17,9 @@ from tensordict import TensorDict
 from horizon_rl.curriculum import phase_rng
 from horizon_rl.domains import Catalogue, Ranges
 from horizon_rl.errors import InputError
+from horizon_rl.graphs import is_on
 from horizon_rl.learning import LearnedPolicy, build_learner
-from horizon_rl.physics import CpuBackend, cores_for_physics, sample_pool
+from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
 from horizon_rl.robots import (
     REFERENCE,
     Robot,
@@ -36,10 +38,14 @@ from horizon_rl.task import (
     rollout,
     succeeded,
 )
+from horizon_rl.training.clock import Clock
 from horizon_rl.training.config import TrainCfg
 
 PROBE = 1 << 31
 """Segment number whose randomness probes use: no training segment gets there."""
+
+RECENT = 100
+"""Episodes that an iteration's figures are the mean of: the last ones."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +68,38 @@ class Iteration:
     """The update's own figures."""
 
 
+class Draw(NamedTuple):
+    """All that is random about a segment before it starts."""
+
+    scenarios: Scenarios
+    torch_seed: int
+    env_seed: int
+
+
 class Trainer:
     """Everything a run needs in memory."""
 
-    def __init__(self, cfg: TrainCfg, catalogue: Catalogue, num_threads: int = 0):
+    def __init__(
+        self,
+        cfg: TrainCfg,
+        catalogue: Catalogue,
+        num_threads: int = 0,
+        device: str = "auto",
+    ):
+        """Build robots, worlds and learner.
+
+        Args:
+            cfg: What to train.
+            catalogue: The groups of parameters.
+            num_threads: Threads of the physics on a CPU; 0 is one per core.
+            device: Where: auto, cpu, cuda, cuda:1, ...
+        """
         self.cfg, self.catalogue = cfg, catalogue
         self.ranges: Ranges = catalogue.ranges(catalogue.parse_levels(cfg.levels))
         rng = np.random.default_rng(cfg.seed)
         self.robots = choose_robots(cfg, rng)
-        backend = CpuBackend(self.robots[0], cfg.num_envs, num_threads)
+        backend = make_backend(self.robots[0], cfg.num_envs, device, num_threads)
+        allow_fast_matmul(backend.device)
         self.env = VelocityEnv(backend, cfg.task)
         torch.manual_seed(int(rng.integers(1 << 62)))
         observations = self.env.begin(self._scenarios(4, rng), 0)
@@ -79,6 +108,7 @@ class Trainer:
         )
         self.iteration = 0
         self.segment = 0
+        self._ahead: dict[int, Future[Draw]] = {}
 
     @property
     def env_steps(self) -> int:
@@ -86,11 +116,12 @@ class Trainer:
 
     def run_segment(self) -> Iterator[Iteration]:
         """Train one segment, yielding after every iteration."""
-        rng = phase_rng(self.cfg.seed, self.segment)
-        scenarios = self._scenarios(self.cfg.rows_per_env * self.cfg.num_envs, rng)
-        torch.manual_seed(int(rng.integers(1 << 62)))
-        observations = self.env.begin(scenarios, int(rng.integers(1 << 62)))
+        ahead = self._ahead.pop(self.segment, None)
+        draw = ahead.result() if ahead else self._draw(self.segment)
+        torch.manual_seed(draw.torch_seed)
+        observations = self.env.begin(draw.scenarios, draw.env_seed)
         self.learner.forget()
+        self._draw_ahead(self.segment + 1)
         for _ in range(self.cfg.segment_iterations):
             observations, iteration = self._iterate(observations)
             yield iteration
@@ -105,7 +136,7 @@ class Trainer:
 
     def _iterate(self, observations: TensorDict) -> tuple[TensorDict, Iteration]:
         learner, env = self.learner, self.env
-        began = time.perf_counter()
+        clock = Clock(env.device)
         total = torch.zeros((), device=env.device)
         with torch.no_grad(), cores_for_physics(env.backend):
             for _ in range(self.cfg.learner.ppo.num_steps):
@@ -114,20 +145,37 @@ class Trainer:
                 learner.process_env_step(observations, reward, done, extras)
                 total += reward.mean()
             learner.compute_returns(observations)
-        collected = time.perf_counter()
+        clock.mark()
         figures = learner.update()
+        clock.mark()
         self.iteration += 1
-        length, error = _recent(env.episodes.table(), env.max_episode_length)
+        shown = torch.cat((total.unsqueeze(0), env.episodes.recent(RECENT)))
+        reward, num_ended, length, error = shown.tolist()
+        collect_s, learn_s = clock.seconds()
         return observations, Iteration(
             number=self.iteration,
             env_steps=self.env_steps,
-            collect_s=collected - began,
-            learn_s=time.perf_counter() - collected,
-            reward=float(total) / self.cfg.learner.ppo.num_steps,
-            episode_length=length,
-            tracking_error=error,
+            collect_s=collect_s,
+            learn_s=learn_s,
+            reward=reward / self.cfg.learner.ppo.num_steps,
+            episode_length=length / env.max_episode_length if num_ended else None,
+            tracking_error=error if num_ended else None,
             figures=figures,
         )
+
+    def _draw(self, segment: int) -> Draw:
+        """Draw a segment's scenarios and seeds, which hang on nothing but its number."""
+        rng = phase_rng(self.cfg.seed, segment)
+        scenarios = self._scenarios(self.cfg.rows_per_env * self.cfg.num_envs, rng)
+        return Draw(scenarios, int(rng.integers(1 << 62)), int(rng.integers(1 << 62)))
+
+    def _draw_ahead(self, segment: int) -> None:
+        """Draw a segment while a GPU trains the one before it; a CPU is busy."""
+        if self.env.device.type == "cpu":
+            return
+        worker = ThreadPoolExecutor(max_workers=1)
+        self._ahead = {segment: worker.submit(self._draw, segment)}
+        worker.shutdown(wait=False)
 
     def _scenarios(self, n: int, rng: np.random.Generator) -> Scenarios:
         pool = sample_pool(self.robots, self.catalogue, self.ranges, n, rng)
@@ -157,10 +205,10 @@ def success_rate(episodes: EpisodeTable, longest: int) -> float:
     return float(np.mean(succeeded(episodes, longest)))
 
 
-def _recent(
-    episodes: EpisodeTable, longest: int, count: int = 100
-) -> tuple[float | None, float | None]:
-    if len(episodes) == 0:
-        return None, None
-    length = float(np.mean(episodes.length[-count:])) / longest
-    return length, float(np.mean(episodes.tracking_error[-count:]))
+def allow_fast_matmul(device: torch.device) -> None:
+    """Let a GPU multiply matrices of single floats in TF32, unless HORIZON_TF32=0.
+
+    Inputs are rounded to 10 bits, sums stay in single precision.
+    """
+    if device.type == "cuda" and is_on("HORIZON_TF32"):
+        torch.set_float32_matmul_precision("high")

@@ -1,0 +1,77 @@
+"""What evaluating costs beside stepping the environment, in one run."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+
+from horizon_rl.bench.timing import median_costs
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.evaluation.evaluate import Padded
+from horizon_rl.learning import LearnedPolicy, build_actor
+from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
+from horizon_rl.robots import REFERENCE, build_robot, load_preset
+from horizon_rl.task import (
+    NUM_ACTIONS,
+    NUM_ACTOR,
+    TaskCfg,
+    VelocityEnv,
+    draw_scenarios,
+    rollout,
+)
+from horizon_rl.training import PolicyKind, Preset, preset_cfg
+
+EPISODE_S = 2.0
+
+
+def measure_evaluation(
+    preset: Preset,
+    policy: PolicyKind,
+    num_envs: int,
+    num_threads: int,
+    repeats: int,
+    device: str = "cpu",
+) -> dict[str, float]:
+    """Time rollouts of a policy, and the same motion by `env.step` alone.
+
+    The policy's last layer is zero: it computes all it has to and stands, so that both
+    simulate the same.
+    """
+    robot = build_robot(load_preset(REFERENCE))
+    backend = make_backend(robot, num_envs, device, num_threads)
+    env = VelocityEnv(backend, TaskCfg(episode_s=EPISODE_S))
+    rng, catalogue = np.random.default_rng(0), paper_catalogue()
+    pool = sample_pool([robot], catalogue, catalogue.ranges({}), num_envs, rng)
+    scenarios = draw_scenarios(pool, env.cfg, rng)
+    actor = _standing_actor(preset, policy).to(env.device)
+    still = torch.zeros((num_envs, NUM_ACTIONS), device=env.device)
+    units = num_envs * env.max_episode_length
+
+    def step_env() -> int:
+        env.begin(scenarios, 0, torch.arange(num_envs, device=env.device))
+        for _ in range(env.max_episode_length):
+            env.step(still)
+        return units
+
+    def evaluate() -> int:
+        rollout(env, Padded(LearnedPolicy(actor), num_envs), scenarios)
+        return units
+
+    with cores_for_physics(backend):
+        costs = median_costs({"env": step_env, "evaluation": evaluate}, repeats)
+    return {
+        "steps_per_s": 1.0 / costs["evaluation"],
+        "env_steps_per_s": 1.0 / costs["env"],
+        "ratio": costs["env"] / costs["evaluation"],
+    }
+
+
+def _standing_actor(preset: Preset, policy: PolicyKind) -> Any:
+    shapes = TensorDict({"actor": torch.zeros(1, NUM_ACTOR)}, [1])
+    cfg = preset_cfg(preset, policy).learner.actor
+    actor: Any = build_actor(shapes, NUM_ACTIONS, cfg)
+    last = [m for m in actor.mlp.modules() if isinstance(m, torch.nn.Linear)][-1]
+    torch.nn.init.zeros_(last.weight)
+    torch.nn.init.zeros_(last.bias)
+    return actor.eval()

@@ -1,0 +1,126 @@
+"""Work on a GPU that is recorded once and then replayed with a single call.
+
+A control step is some hundred small kernels, and launching one from Python takes longer
+than running it. A CUDA graph launches them all at once. On a CPU, and with the
+environment variable HORIZON_GRAPHS=0, work is simply done.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WARM_UPS = 2
+"""Calls before the recording: libraries load, allocate and choose their kernels."""
+
+# Any: torch has no public name for what identifies memory.
+_pools: dict[torch.device, tuple[torch.cuda.Stream, Any]] = {}
+
+
+def is_on(switch: str, default: bool = True) -> bool:
+    """Tell whether the environment variable `switch` is on: 1 or 0."""
+    return os.environ.get(switch, str(int(default))) not in ("", "0")
+
+
+class Recorded:
+    """A function without arguments or result, recorded at its third call on a GPU.
+
+    All that goes in or out lies in tensors that are made before and never replaced;
+    what is made inside may be overwritten by any other recording. Python runs in the
+    first calls only, and nothing inside may wait for the device. No call is done twice:
+    a recording itself does nothing but record.
+    """
+
+    def __init__(self, work: Callable[[], object], device: torch.device | str):
+        """Wrap `work`, whose tensors lie on `device`; nothing runs yet."""
+        self._device = torch.device(device)
+        self._work = work
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._records = self._device.type == "cuda" and is_on("HORIZON_GRAPHS")
+        self._warm_ups = WARM_UPS
+
+    def __call__(self) -> None:
+        if self._graph is not None:
+            self._graph.replay()
+        elif not self._records:
+            self._work()
+        elif self._warm_ups:
+            self._warm_ups -= 1
+            self._warm_up()
+        elif self._record():
+            self()
+        else:
+            self._work()
+
+    def _warm_up(self) -> None:
+        """Do the work on the stream of the recording: autograd remembers streams."""
+        with torch.cuda.device(self._device):
+            stream, _ = _pool(self._device)
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._work()
+            torch.cuda.current_stream().wait_stream(stream)
+
+    def _record(self) -> bool:
+        """Record the work without doing it; tell whether that went well."""
+        graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self._device)
+        try:
+            with torch.cuda.device(self._device):
+                stream, pool = _pool(self._device)
+                with torch.cuda.graph(
+                    graph, pool, stream, capture_error_mode="thread_local"
+                ):
+                    self._work()
+        except RuntimeError as error:
+            self._records = False
+            # Torch leaves its stream behind; and what it says last is not the cause.
+            torch.cuda.set_stream(before)
+            warnings.warn(
+                f"{self._work} cannot be recorded as a CUDA graph and runs step by step"
+                " (HORIZON_GRAPHS=0 does so from the start): "
+                f"{error.__context__ or error}",
+                stacklevel=3,
+            )
+            return False
+        self._graph = graph
+        return True
+
+
+def compiled(
+    function: Callable[P, T], device: torch.device | str, part: str
+) -> Callable[P, T]:
+    """Return a function of tensors, compiled at its first call if that is asked for.
+
+    On a GPU with HORIZON_COMPILE=1, or with the name of its `part`; elsewhere, and where
+    the compiler fails, it is what it was. Fewer, longer kernels, for a minute's wait.
+    """
+    asked = os.environ.get("HORIZON_COMPILE", "0")
+    if torch.device(device).type != "cuda" or asked not in ("1", part):
+        return function
+    now = fast = torch.compile(function)
+
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        nonlocal now
+        try:
+            return now(*args, **options)
+        except Exception as error:
+            if now is not fast:
+                raise
+            # Compilers complain before anything has run.
+            warnings.warn(f"{function} is not compiled: {error}", stacklevel=2)
+            now = function
+            return now(*args, **options)
+
+    return run
+
+
+def _pool(device: torch.device) -> tuple[torch.cuda.Stream, Any]:
+    """Return the stream and the memory that all recordings of a device share."""
+    if device not in _pools:
+        _pools[device] = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    return _pools[device]

@@ -1,0 +1,54 @@
+"""Policies that come with the package: weights, and a record of how they were made."""
+
+import json
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.records import decode
+
+RECORD = "model.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """How a shipped policy came about, and what it can do."""
+
+    about: str
+    """One line for a reader."""
+    command: str
+    """What trained it."""
+    commit: str
+    """Version of this package that trained it."""
+    hardware: str
+    env_steps: int
+    minutes: float
+    """Of training."""
+    seed: int
+    results: list[dict[str, Any]] = field(default_factory=list)
+    """Suite results, as `horizon eval --json` writes them."""
+
+
+def model_names() -> tuple[str, ...]:
+    """Name the policies that come with the package."""
+    found = (path.parent.name for path in _folder().glob(f"*/{RECORD}"))
+    return tuple(sorted(found))
+
+
+def model_path(name: str) -> Path:
+    """Return the checkpoint directory of a shipped policy."""
+    if name not in model_names():
+        raise InputError(unknown("model", name, model_names()))
+    return _folder() / name
+
+
+def read_model(name: str) -> ModelRecord:
+    """Return a shipped policy's record."""
+    path = model_path(name) / RECORD
+    return decode(ModelRecord, json.loads(path.read_text("utf-8")))
+
+
+def _folder() -> Path:
+    return Path(str(files("horizon_rl.models")))

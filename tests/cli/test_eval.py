@@ -1,0 +1,272 @@
+"""`horizon eval`, as a user runs it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("mujoco")
+
+from horizon_rl.cli import main
+from horizon_rl.evaluation import evaluate as evaluate_module
+from horizon_rl.show import failure_figure
+
+SUITE = """
+episodes = 4
+[task]
+episode_s = 0.2
+[columns]
+plain = {}
+heavy.parameters.mass.scale = [2.0, 4.0]
+shifted.groups = ["mass", "com"]
+"""
+
+CODE = """
+import numpy as np
+
+def stand(observations):
+    return np.zeros((len(observations), 12))
+
+def fold(observations):
+    return np.tile([0.0, 6.0, -8.0], (len(observations), 4))
+
+def narrow(observations):
+    return np.zeros((len(observations), 3))
+"""
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch) -> Path:
+    """Work in an empty folder, and keep away from the user's results."""
+    monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("mine.toml").write_text(SUITE)
+    Path("code.py").write_text(CODE)
+    return tmp_path
+
+
+def run(capsys, *args) -> str:
+    """Evaluate on the small suite; return what was printed."""
+    assert main(["eval", *args, "--suite", "mine.toml", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= 80
+    return out
+
+
+def bad(capsys, *args) -> str:
+    """Run a command that must be refused; return its one line of complaint."""
+    assert main(["eval", *args, "--device", "cpu"]) == 2
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if not line.endswith("done")]
+    assert out == "" and len(lines) == 1 and lines[0].startswith("horizon: ")
+    return err
+
+
+def read(path: str):
+    return json.loads(Path(path).read_text())
+
+
+def row(out: str, name: str) -> str:
+    return next(line for line in out.splitlines() if line.split()[:1] == [name])
+
+
+def test_table_of_one_policy(capsys):
+    out = run(capsys, "code.py:fold")
+    assert "code.py:fold in mine at severity 1, suite " in out
+    for name in ("plain", "heavy", "shifted"):
+        assert row(out, name)
+    assert "success" in out and "stand" in out and "impos-" in out
+
+
+def test_floor_can_be_left_out(capsys):
+    run(capsys, "code.py:stand", "--no-stand", "--json", "a.json")
+    assert read("a.json")["columns"]["plain"]["stand"] is None
+
+
+def test_policies_side_by_side(capsys):
+    out = run(capsys, "code.py:stand", "down=code.py:fold")
+    names = ["code.py:stand", "down", "stand", "impossible"]
+    assert row(out, "column").split() == ["column", *names]
+    assert "Against code.py:stand, over the columns" in out
+    assert "±" not in out and "scenario" in out
+
+
+def test_seeds_of_one_name_are_one_method(capsys):
+    seeds = ["a=code.py:stand", "a=stand", "b=code.py:fold", "b=code.py:fold"]
+    out = run(capsys, *seeds, "--json", "all.json")
+    assert "mean ± s.d. over training seeds" in out
+    assert "±" in row(out, "plain")
+    better = row(out[out.index("Against a") :], "b")
+    assert better.split()[1] == "2" and better.split()[-1] == "seed"
+    assert [one["policy"] for one in read("all.json")] == ["a", "a", "b", "b"]
+
+
+def test_results_as_a_file(capsys):
+    out = run(capsys, "name=code.py:stand", "--json", "a.json")
+    assert "results in a.json" in out
+    data = read("a.json")
+    assert data["policy"] == "name" and set(data["suite"]) == {
+        *("name", "hash", "severity")
+    }
+    assert data["suite"]["name"] == "mine" and data["suite"]["severity"] == 1.0
+    assert list(data["columns"]) == ["plain", "heavy", "shifted"]
+    for column in data["columns"].values():
+        assert 0.0 <= column["success"] <= 1.0 and 0.0 <= column["length"] <= 1.0
+        assert column["success"] == column["stand"] and column["episodes"] == 4
+        assert column["interval"]["low"] <= column["success"]
+        assert column["tracking_error"] > 0.0 and column["yaw_error"] > 0.0
+    assert data["context"]["device"] == "cpu"
+    assert data["context"]["software"]["mujoco"]
+
+
+def test_several_severities_give_a_table_each(capsys):
+    args = ("--severity", "0", "0.5", "--json", "a.json", "--episodes", "2")
+    out = run(capsys, "code.py:stand", *args)
+    assert "mine at severity 0, suite" in out and "mine at severity 0.5, suite" in out
+    results = read("a.json")
+    assert [one["suite"]["severity"] for one in results] == [0.0, 0.5]
+    assert results[0]["suite"]["hash"] != results[1]["suite"]["hash"]
+    assert results[0]["columns"]["plain"]["episodes"] == 2
+
+
+def test_built_in_suite_on_another_robot(capsys):
+    args = ["eval", "stand", "--episodes", "1", "--no-stand", "--robot", "a1"]
+    args += ["--severity", "0", "--fresh", "--device", "cpu", "--json", "a.json"]
+    assert main(args) == 0
+    capsys.readouterr()
+    assert len(read("a.json")["columns"]) == 8
+
+
+def test_explanation_with_figures(capsys):
+    args = ("--explain", "shifted", "--figures", "figures")
+    out = run(capsys, "code.py:fold", *args)
+    assert "Success, %, in shifted, by value" in out
+    assert "Worst scenarios of shifted (suite mine, seed 0)" in out
+    pictures = sorted(Path("figures").iterdir())
+    assert {p.name for p in pictures} >= {
+        *("shifted-1-mass.png", "shifted-1-com.png", "shifted-1-command.png")
+    }
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
+    assert all(f"drawn in {p}" in out for p in pictures)
+
+
+def test_figures_of_several_severities_do_not_replace_each_other(capsys, monkeypatch):
+    drawn: list[str] = []
+
+    def note(path, title, factors):
+        drawn.append(path.name)
+
+    monkeypatch.setattr(failure_figure, "draw_failures", note)
+    args = ("--explain", "shifted", "--figures", "f", "--severity", "0", "1")
+    run(capsys, "code.py:fold", *args)
+    assert {"shifted-0-mass.png", "shifted-1-mass.png"} <= set(drawn)
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_kept_results_come_at_once_and_fresh_ones_do_not(capsys, monkeypatch):
+    fresh = ("stand", "--no-stand", "--fresh")
+    run(capsys, *fresh)
+    assert not Path("cache").exists()
+    out = run(capsys, "stand", "--no-stand")
+    files = {p: p.stat().st_mtime_ns for p in Path("cache").rglob("*.npz")}
+    assert len(files) == 6  # Episodes and statics of three columns.
+
+    def never(*args):
+        raise AssertionError("ran again")
+
+    before = evaluate_module.rollout
+    monkeypatch.setattr(evaluate_module, "rollout", never)
+    assert run(capsys, "stand", "--no-stand") == out
+    with pytest.raises(AssertionError, match="ran again"):
+        main(["eval", *fresh, "--suite", "mine.toml"])
+    monkeypatch.setattr(evaluate_module, "rollout", before)
+    run(capsys, *fresh)
+    assert {p: p.stat().st_mtime_ns for p in Path("cache").rglob("*.npz")} == files
+
+
+def test_long_names_are_folded_and_nothing_is_lost(capsys):
+    long = "actuation-disturbance-inertia-reset"
+    Path("mine.toml").write_text(SUITE.replace("heavy", long))
+    folder = Path("logs/2026-11-15_08-00-00_some-method/checkpoints/segment-00012")
+    folder.mkdir(parents=True)
+    (folder / "p.py").write_text(CODE)
+    for names in (["stand"], ["stand", "fold"]):
+        out = run(capsys, *(f"{folder}/p.py:{n}" for n in names), "--episodes", "1")
+        lines = [line.split()[0] for line in out.splitlines() if line.split()]
+        start = lines.index("actuation-")
+        assert lines[start + 1 : start + 3] == ["disturbance-", "inertia-reset"]
+        assert len(row(out, "plain").split()) >= 3
+
+
+def test_path_with_an_equals_sign_is_a_path(capsys):
+    Path("lr=1.py").write_text(CODE)
+    out = run(capsys, "lr=1.py:stand", "--episodes", "1", "--no-stand")
+    assert "lr=1.py:stand in mine" in out
+
+
+def test_brackets_in_a_name_are_no_markup(capsys):
+    Path("runs[all]").mkdir()
+    Path("runs[all]/p.py").write_text(CODE)
+    source = "runs[all]/p.py:stand"
+    assert f"{source} in mine" in run(capsys, source, "--episodes", "1")
+    assert source in run(capsys, source, "stand", "--episodes", "1")
+
+
+def test_reader_without_a_terminal_is_told_once_per_policy(capsys):
+    assert main(["eval", "code.py:fold", "--suite", "mine.toml"]) == 0
+    err = capsys.readouterr().err
+    assert err == "code.py:fold: mine done\nstand: mine done\n"
+
+
+MINE = ("--suite", "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "name at least one policy"),
+        (["nowhere"], "no policy 'nowhere'. Accepted: a name of"),
+        (["."], "neither a checkpoint"),
+        (["none.onnx"], "cannot read none.onnx"),
+        (["code.py:walk"], "has no 'walk'"),
+        (["no_module:walk"], "no module or directory of that name"),
+        (["code.py:narrow", *MINE], "shape (256, 3); 256 worlds need (256, 12)"),
+        (["stand", *MINE, "--episodes", "5"], "--episodes is 5; suite 'mine' has 1..4"),
+        (["stand", *MINE, "--episodes", "0"], "--episodes is 0"),
+        (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
+        (["stand", *MINE, "--figures", "f"], "name a column"),
+        (["stand", "stand", *MINE, "--explain", "plain"], "name only one"),
+        (["stand", *MINE, "--json", "no/a.json"], "no folder no"),
+        (["stand", *MINE, "--json", "."], "a folder, not a file"),
+        (["stand", *MINE, "--explain", "plain", "--figures", "code.py"], "a file, not"),
+        (["stand", *MINE, "--severity", "2"], "severity is 2; accepted: 0..1"),
+        (["stand", "--suite", "od"], "unknown suite 'od': did you mean 'ood'"),
+        (["stand", "--suite", "none.toml"], "cannot read none.toml: No such file"),
+        (["stand", "--suite", "robots", "--severity", "1"], "has no severity"),
+        (["stand", "--suite", "robots", "--robot", "a1"], "leave out --robot a1"),
+        (["stand", "--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),
+        (["stand", "--catalogue", "none.toml"], "cannot read catalogue"),
+    ],
+)
+def test_bad_input_is_answered_in_one_line_with_code_2(args, message, capsys):
+    assert message in bad(capsys, *args)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.toml: no columns and no robots"),
+        ("a =", "mine.toml: not valid TOML"),
+        (
+            "[columns.a]\nparameters.mass.scale = -1",
+            "mine.toml:2: columns.a.parameters",
+        ),
+        ("episodes = true\n[columns]\na = {}", "mine.toml:1: episodes: True"),
+    ],
+)
+def test_bad_suite_is_answered_in_one_line_with_code_2(text, message, capsys):
+    Path("mine.toml").write_text(text)
+    assert message in bad(capsys, "stand", *MINE)

@@ -1,0 +1,490 @@
+"""Evaluations: what is counted is what happened, to the bit, and only once."""
+
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation import evaluate as evaluate_module
+from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy, load_policy
+from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
+from horizon_rl.learning import export_onnx, load_actor
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.physics import CpuBackend
+from horizon_rl.task import EpisodeTable, SuccessCfg, VelocityEnv, rollout, succeeded
+
+STILL = """
+episodes = 6
+[task]
+episode_s = 1.0
+command = { max_speed = 0.0, max_yaw_rate = 0.0 }
+"""
+
+
+def constant(*actions: float) -> EvaluatedPolicy:
+    """Return a policy that always takes one action per leg: hip, thigh, calf."""
+    row = np.tile(np.array(actions, dtype=np.float32), 4)
+    policy = as_policy(lambda obs: np.tile(row, (len(obs), 1)))
+    return EvaluatedPolicy("constant", lambda device: policy)
+
+
+def assert_equal(a: EpisodeTable, b: EpisodeTable) -> None:
+    assert len(a) == len(b)
+    for field in fields(EpisodeTable):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        np.testing.assert_array_equal(x, y, err_msg=field.name)
+
+
+def head(table: EpisodeTable, n: int) -> EpisodeTable:
+    return EpisodeTable(*(getattr(table, f.name)[:n] for f in fields(EpisodeTable)))
+
+
+@pytest.fixture
+def run():
+    """Return a function that evaluates, keeping nothing unless given a cache."""
+
+    def evaluate(policy, suite, n=None, cache=None, threads=1, **options) -> Evaluation:
+        if isinstance(policy, str | Path):
+            policy = load_policy(str(policy))
+        evaluator = Evaluator(cache or ArrayCache(None), "cpu", threads)
+        return evaluator.evaluate(policy, suite, n, **options)
+
+    return evaluate
+
+
+@pytest.fixture
+def small_chunk(monkeypatch):
+    monkeypatch.setattr(evaluate_module, "CHUNK", 4)
+
+
+# What is counted.
+
+
+def test_policy_that_folds_its_legs_scores_0(make_suite, run):
+    result = run(constant(0.0, 6.0, -8.0), make_suite(STILL + "[columns]\na = {}"))
+    found = summaries(result)["a"]
+    assert found.success == 0.0 and found.falls["trunk"] == 1.0 and found.length < 0.5
+    assert (result.columns["a"].length < 50).all()
+
+
+def test_standing_where_no_motion_is_asked_for_scores_1(make_suite, run):
+    result = run("stand", make_suite(STILL + "[columns]\na = {}"))
+    found = summaries(result)["a"]
+    assert found.success == 1.0 and found.tracking_error < 0.2
+    # The time is up: that is no fall.
+    assert (result.columns["a"].length == 50).all()
+    assert (result.columns["a"].cause == 0).all()
+    assert set(found.falls.values()) == {0.0} and found.length == 1.0
+
+
+def test_first_episode_alone_counts(make_suite, run):
+    result = run(constant(0.0, 6.0, -8.0), make_suite(STILL + "[columns]\na = {}"))
+    table = result.columns["a"]
+    # They fell early and went on from anew, until the time was up.
+    assert table.row.tolist() == list(range(6))
+    assert (table.start == 0).all()
+
+
+def test_recorded_push_comes_at_its_time_with_its_velocity(make_suite):
+    suite = make_suite("""
+        episodes = 3
+        [task]
+        episode_s = 0.6
+        push = { min_interval_s = 0.1, max_interval_s = 0.3 }
+        [columns]
+        a.parameters.disturbance.push_velocity = [[0.4, 1.0], [-1.0, -0.4], 0.7, 0.0]
+    """)
+    column = suite.frozen["a"]
+    jumps = []
+
+    class Spy(CpuBackend):
+        def push(self, velocity):
+            before = self.state.linear_velocity.clone()
+            super().push(velocity)
+            jumps.append((self.state.linear_velocity - before).numpy())
+
+    env = VelocityEnv(Spy(column.body.robot, 3), suite.task)
+    env.begin(column.scenarios(3), 0, torch.arange(3))
+    for _ in range(suite.task.max_steps):
+        env.step(torch.zeros((3, 12)))
+    expected = np.zeros((suite.task.max_steps, 3, 3))
+    drawn = column.instances["disturbance.push_velocity"].reshape(3, 2, 2)
+    for world in range(3):
+        for push in range(2):
+            step = column.push_steps[world, push]
+            assert 5 <= step <= 30
+            if step < len(expected):
+                expected[step, world, :2] += drawn[world, push]
+    np.testing.assert_allclose(np.stack(jumps), expected, atol=1e-6)
+    assert (env.episodes.first(3).length == suite.task.max_steps).all()
+    assert (np.abs(expected).sum(axis=(0, 2)) > 0.8).all()
+
+
+def test_push_is_felt(make_suite, run):
+    text = """
+        episodes = 4
+        [task]
+        episode_s = 0.3
+        command = { max_speed = 0.0, max_yaw_rate = 0.0 }
+        push = { min_interval_s = 0.1, max_interval_s = 0.1 }
+        [columns]
+        soft.parameters.disturbance.push_velocity = 0.0
+        hard.parameters.disturbance.push_velocity = [2.0, 0.0, 0.0, 0.0]
+    """
+    tables = run("stand", make_suite(text)).columns
+    assert (tables["hard"].tracking_error > tables["soft"].tracking_error + 0.1).all()
+
+
+def table_of(length, error) -> EpisodeTable:
+    n = len(length)
+    zeros = np.zeros(n, dtype=int)
+    return EpisodeTable(
+        start=zeros,
+        length=np.array(length),
+        tracking_error=np.array(error, dtype=np.float32),
+        yaw_error=np.full(n, 0.5),
+        returns=np.zeros(n),
+        cause=np.array([1 if x < 1000 else 0 for x in length]),
+        row=np.arange(n),
+    )
+
+
+def test_success_is_long_enough_and_close_enough():
+    table = table_of([1000, 950, 949, 1000, 1000], [0.1, 0.39, 0.1, 0.41, 0.39])
+    assert succeeded(table, 1000).tolist() == [True, True, False, False, True]
+    found = summarise(table, 1000, SuccessCfg())
+    assert found.success == 0.6 and found.episodes == 5
+    assert found.length == pytest.approx(4.899 / 5) and found.yaw_error == 0.5
+    assert found.tracking_error == pytest.approx(1.39 / 5)
+    assert found.falls == {"trunk": 0.4, "tilt": 0.0, "unhealthy": 0.0}
+    assert found.interval.low < 0.6 < found.interval.high
+    strict = SuccessCfg(min_length=1.0, max_error=0.2)
+    assert summarise(table, 1000, strict).success == 0.2
+
+
+def test_thresholds_are_the_suites(make_suite, run):
+    lenient = make_suite(STILL + "[columns]\na = {}")
+    strict = replace(lenient, success=SuccessCfg(max_error=0.0))
+    assert success_table(run("stand", lenient)).all()
+    assert not success_table(run("stand", strict)).any()
+
+
+def test_action_scale_is_the_checkpoints_else_the_suites(
+    make_suite, make_checkpoint, run
+):
+    suite = make_suite()
+    doubled = replace(suite, task=replace(suite.task, action_scale=0.5))
+    same = run(make_checkpoint(), suite, 2), run(make_checkpoint(), doubled, 2)
+    assert_equal(same[0].columns["plain"], same[1].columns["plain"])
+    wider = run(make_checkpoint(action_scale=0.5), suite, 2).columns["plain"]
+    assert (wider.returns != same[0].columns["plain"].returns).all()
+    half, full = constant(0.0, 0.5, -1.0), constant(0.0, 1.0, -2.0)
+    a, b = run(half, doubled, 2), run(full, suite, 2)
+    np.testing.assert_allclose(
+        a.columns["plain"].tracking_error, b.columns["plain"].tracking_error, atol=1e-5
+    )
+
+
+def test_more_episodes_than_there_are_is_refused(make_suite, run):
+    for n in (0, 7, -1):
+        with pytest.raises(InputError, match=r"accepted: 1\.\.6"):
+            run("stand", make_suite(), n)
+
+
+def test_columns_that_are_alike_run_once(make_suite, run, monkeypatch):
+    calls = []
+
+    def spy(*args):
+        calls.append(1)
+        return rollout(*args)
+
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    text = "episodes = 2\n[task]\nepisode_s = 0.1\n[columns]\na = {}\nb = {}"
+    result = run("stand", make_suite(text + "\nc.parameters.mass.scale = 2.0"))
+    assert len(calls) == 2
+    assert_equal(result.columns["a"], result.columns["b"])
+    assert list(result.columns) == ["a", "b", "c"]
+
+
+def test_progress_ends_when_all_is_done(make_suite, run, small_chunk):
+    told: list[tuple[str, int, int]] = []
+    run("stand", make_suite(), progress=lambda *what: told.append(what))
+    done = [steps for _, steps, _ in told]
+    assert done == sorted(done) and done[-1] == 2 * 6 * 10
+    assert {total for *_, total in told} == {120}
+    assert [told[0][0], told[-1][0]] == ["plain", "heavy"]
+
+
+# To the bit.
+
+
+@pytest.fixture
+def policies(make_checkpoint, tmp_path):
+    """Return policies of every kind."""
+    found = {kind: load_policy(str(make_checkpoint(kind))) for kind in ACTOR_KINDS}
+    for kind in ACTOR_KINDS:
+        path = tmp_path / f"{kind}.onnx"
+        export_onnx(load_actor(load_checkpoint(make_checkpoint(kind)), 45, 12), path)
+        found[f"{kind}.onnx"] = load_policy(str(path))
+    found["stand"] = load_policy("stand")
+    gain = np.random.default_rng(0).normal(size=(45, 12)).astype(np.float32)
+    function = as_policy(lambda obs: np.tanh(obs @ gain))
+    found["function"] = EvaluatedPolicy("function", lambda device: function)
+    return found
+
+
+ACTOR_KINDS = ("mlp", "transformer")
+
+
+def test_results_repeat_to_the_bit_however_many_run_and_on_any_threads(
+    policies, make_suite, run, small_chunk
+):
+    suite = make_suite("""
+        episodes = 11
+        [task]
+        episode_s = 0.3
+        [columns]
+        a.groups = ["all"]
+    """)
+    for policy in policies.values():
+        whole = run(policy, suite).columns["a"]
+        assert len(whole) == 11 and len(set(whole.returns.tolist())) == 11
+        assert_equal(run(policy, suite, threads=2).columns["a"], whole)
+        # Less than a chunk, a whole one, and across the border.
+        for n in (1, 3, 4, 6, 9):
+            assert_equal(run(policy, suite, n).columns["a"], head(whole, n))
+
+
+def test_exported_file_scores_as_its_checkpoint(policies, make_suite, run):
+    suite = make_suite("episodes=4\n[task]\nepisode_s=0.3\n[columns.a]\ngroups=['all']")
+    for kind in ACTOR_KINDS:
+        ours, exported = (
+            run(policies[name], suite).columns["a"] for name in (kind, f"{kind}.onnx")
+        )
+        np.testing.assert_array_equal(ours.length, exported.length)
+        for name in ("tracking_error", "yaw_error", "returns"):
+            x, y = getattr(ours, name), getattr(exported, name)
+            np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3)
+
+
+def test_scenario_meets_the_same_noise_in_every_chunk(make_suite, run, monkeypatch):
+    suite = make_suite("episodes=6\n[task]\nepisode_s=0.2\n[columns]\na={}")
+    seen = {}
+    for chunk in (4, 8):
+        monkeypatch.setattr(evaluate_module, "CHUNK", chunk)
+        log: list[np.ndarray] = []
+
+        def look(obs: np.ndarray, log=log) -> np.ndarray:
+            log.append(obs[:, :9].copy())
+            return np.zeros((len(obs), 12))
+
+        policy = partial(lambda p, device: p, as_policy(look))
+        run(EvaluatedPolicy("look", policy), suite)
+        seen[chunk] = log
+    steps = len(seen[8])
+    first, second = (np.stack(seen[4][i : i + steps]) for i in (0, steps))
+    np.testing.assert_array_equal(np.stack(seen[8])[:, :4], first)
+    np.testing.assert_array_equal(np.stack(seen[8])[:, 4:6], second[:, :2])
+
+
+# Kept results.
+
+
+@pytest.fixture
+def cache(own_cache):
+    assert default_folder() == own_cache
+    return ArrayCache(default_folder())
+
+
+@pytest.fixture
+def count_runs(monkeypatch):
+    """Count scenarios as they run."""
+    rows_run: list[int] = []
+
+    def spy(env, policy, scenarios, seed, progress, rows):
+        rows_run.extend(rows)
+        return rollout(env, policy, scenarios, seed, progress, rows)
+
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    return rows_run
+
+
+def test_second_evaluation_runs_nothing(make_suite, run, cache, count_runs):
+    first = run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+    second = run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+    for name, table in first.columns.items():
+        assert_equal(table, second.columns[name])
+        for field in fields(EpisodeTable):
+            a, b = (getattr(x.columns[name], field.name) for x in (first, second))
+            assert a.dtype == b.dtype
+
+
+def test_fewer_episodes_come_from_what_is_kept(make_suite, run, cache, count_runs):
+    whole = run("stand", make_suite(), cache=cache)
+    few = run("stand", make_suite(), 3, cache=cache)
+    assert len(count_runs) == 12
+    assert_equal(few.columns["heavy"], head(whole.columns["heavy"], 3))
+    run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+
+
+def test_more_episodes_run_only_the_chunks_that_are_missing(
+    make_suite, run, cache, count_runs, small_chunk
+):
+    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    run("stand", suite, 6, cache=cache)
+    assert count_runs == [0, 1, 2, 3, 4, 5]
+    count_runs.clear()
+    result = run("stand", suite, 9, cache=cache)
+    # The second chunk was not whole.
+    assert count_runs == [4, 5, 6, 7, 8]
+    assert_equal(result.columns["a"], run("stand", suite, 9).columns["a"])
+
+
+def test_killed_evaluation_goes_on_where_it_was(
+    make_suite, run, cache, count_runs, small_chunk, monkeypatch
+):
+    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    spy = evaluate_module.rollout
+
+    def killed(env, policy, scenarios, seed, progress, rows):
+        if rows.start > 0:
+            raise KeyboardInterrupt
+        return spy(env, policy, scenarios, seed, progress, rows)
+
+    monkeypatch.setattr(evaluate_module, "rollout", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run("stand", suite, cache=cache)
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    count_runs.clear()
+    result = run("stand", suite, cache=cache)
+    assert count_runs == list(range(4, 11))
+    assert_equal(result.columns["a"], run("stand", suite).columns["a"])
+
+
+def test_another_suite_or_policy_never_meets_what_is_kept(
+    make_suite, make_checkpoint, run, cache, count_runs
+):
+    checkpoint = make_checkpoint(seed=1)
+    suites = [
+        make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+        make_suite("episodes=2\n[task]\nepisode_s=0.12\n[columns]\na={}"),
+        make_suite("episodes=2\nseed=1\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+        make_suite("episodes=2\nrobots=['a1']\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+    ]
+    for i, suite in enumerate(suites, start=1):
+        run(checkpoint, suite, cache=cache)
+        assert len(count_runs) == 2 * i
+    others = make_checkpoint(seed=2), make_checkpoint(seed=1, action_scale=0.3), "stand"
+    for i, policy in enumerate(others, start=5):
+        run(policy, suites[0], cache=cache)
+        assert len(count_runs) == 2 * i
+    # A name, and what counts as a success, change no episode.
+    run(load_policy(str(checkpoint), "other"), suites[0], cache=cache)
+    run(checkpoint, replace(suites[0], success=SuccessCfg(max_error=0)), cache=cache)
+    assert len(count_runs) == 14
+
+
+def test_changed_software_never_meets_what_is_kept(
+    make_suite, run, cache, count_runs, monkeypatch
+):
+    run("stand", make_suite(), cache=cache)
+    module = "horizon_rl.evaluation.array_cache.software"
+    monkeypatch.setattr(module, lambda: {"mujoco": "another"})
+    run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 24
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda _: b"nonsense",
+        cut,
+        lambda content: flip(content, content.index(b"returns.npy") + 60),
+        # The first of two mentions is the array's own, the second the table of them.
+        lambda content: flip(content, content.rindex(b"returns.npy")),
+    ],
+    ids=["empty", "nonsense", "cut", "number", "name"],
+)
+def test_damaged_file_is_left_out_with_a_warning_and_mended(
+    make_suite, run, cache, own_cache, count_runs, damage
+):
+    suite = make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    first = run("stand", suite, cache=cache)
+    [file] = own_cache.rglob("*.npz")
+    content = file.read_bytes()
+    file.write_bytes(damage(content))
+    with pytest.warns(UserWarning, match="is damaged and left out"):
+        second = run("stand", suite, cache=cache)
+    assert len(count_runs) == 4
+    assert_equal(first.columns["a"], second.columns["a"])
+    assert file.read_bytes() == content
+    run("stand", suite, cache=cache)
+    assert len(count_runs) == 4
+
+
+def test_cache_that_cannot_be_written_only_warns(make_suite, run, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    cache = ArrayCache(tmp_path / "file")
+    with pytest.warns(UserWarning, match="cannot keep results") as warnings:
+        result = run("stand", make_suite(), cache=cache)
+    assert len(warnings) == 1 and len(result.columns["plain"]) == 6
+
+
+def test_full_disk_only_warns(make_suite, run, cache, own_cache, monkeypatch):
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    module = "horizon_rl.evaluation.array_cache.write_file"
+    monkeypatch.setattr(module, full)
+    with pytest.warns(UserWarning, match="No space left"):
+        run("stand", make_suite(), cache=cache)
+    assert not list(own_cache.rglob("*.npz"))
+
+
+def test_python_code_is_never_kept(make_suite, run, cache, own_cache, count_runs):
+    for _ in range(2):
+        run(constant(0.0, 0.0, 0.0), make_suite(), cache=cache)
+    assert len(count_runs) == 24 and not own_cache.exists()
+
+
+def test_no_folder_keeps_nothing(make_suite, run, own_cache, count_runs):
+    for _ in range(2):
+        run("stand", make_suite(), cache=ArrayCache(None))
+    assert len(count_runs) == 24 and not own_cache.exists()
+
+
+# As a file.
+
+
+def test_results_as_plain_data(make_suite, run):
+    suite = make_suite(STILL + "[columns]\na.groups = ['mass']", severity=0.5)
+    stand = run("stand", suite)
+    data = to_json(run(constant(0.0, 6.0, -8.0), suite), stand, {"a": 0.25}, {"k": 1})
+    assert data["policy"] == "constant" and data["policy_hash"] is None
+    expected = {"name": "mine", "hash": suite.digest, "severity": 0.5}
+    assert data["suite"] == expected
+    assert data["context"] == {"k": 1} and list(data["columns"]) == ["a"]
+    column = data["columns"]["a"]
+    assert column["success"] == 0.0 and column["episodes"] == 6
+    assert column["stand"] == 1.0 and column["impossible"] == 0.25
+    assert set(column["falls"]) == {"trunk", "tilt", "unhealthy"}
+    assert {"length", "tracking_error", "yaw_error", "interval"} <= set(column)
+    assert to_json(stand, None, {}, {})["columns"]["a"]["stand"] is None

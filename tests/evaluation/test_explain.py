@@ -1,0 +1,140 @@
+"""Explanations of failures whose cause is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from horizon_rl.evaluation.explain import bin_success, explain, quantities, worst
+from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.show.failure_figure import draw_failures
+from horizon_rl.task import EpisodeTable
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def column():
+    """Return a column in which everything varies."""
+    return load_suite("ood", 1.0).frozen["all"]
+
+
+def test_what_decides_comes_first(column):
+    mass = column.instances["mass.scale"]
+    first, *others = explain(column, mass <= 2.0)
+    assert (first.name, first.group, first.unit) == ("mass.scale", "mass", "")
+    assert first.separation == 1.0 and first.chance < 1e-100
+    assert all(f.chance >= first.chance for f in others)
+    np.testing.assert_array_equal(first.values, mass)
+    # Eight steps of 0.575 from 0.4 to 5.0: the third reaches past 2.
+    assert [b.low for b in first.bins] == pytest.approx(
+        [0.4, 0.975, 1.55, 2.125, 2.7, 3.275, 3.85, 4.425], abs=0.01
+    )
+    assert first.bins[-1].high == pytest.approx(5.0, abs=0.01)
+    shares = [b.success for b in first.bins]
+    assert shares[:2] == [1.0, 1.0] and shares[3:] == [0.0] * 5
+    assert shares[2] == pytest.approx(0.45 / 0.575, abs=0.1)
+    assert sum(b.episodes for b in first.bins) == 1024
+
+
+def test_separation_says_on_which_side_failures_lie(column):
+    mass = column.instances["mass.scale"]
+    below = explain(column, mass >= 2.0)[0]
+    assert below.name == "mass.scale" and below.separation == 0.0
+    # Hand-worked: of the pairs (lost, won), the lost one is larger in 3 of 4.
+    four = replace(column, instances=column.instances | {"mass.scale": np.arange(4.0)})
+    small = explain(four, np.array([True, False, True, False]))
+    assert {f.name: f for f in small}["mass.scale"].separation == 0.75
+
+
+def test_length_of_a_vector_is_found_where_no_axis_tells(column):
+    offset = column.instances["com.offset"]
+    won = np.linalg.norm(offset, axis=1) < 0.25
+    first = explain(column, won)[0]
+    assert first.name == "|com.offset|" and first.separation == 1.0
+
+
+def test_what_has_nothing_to_do_with_it_is_likely_chance(column):
+    won = np.random.default_rng(0).random(1024) < 0.5
+    factors = explain(column, won)
+    assert len(factors) > 15
+    assert all(f.chance > 1e-4 for f in factors)
+    assert all(0.4 < (f.separation or 0.0) < 0.6 for f in factors)
+
+
+@pytest.mark.parametrize("outcome", [True, False])
+def test_all_or_none_failed(column, outcome):
+    factors = explain(column, np.full(1024, outcome))
+    assert factors
+    assert {f.separation for f in factors} == {None}
+    assert {f.chance for f in factors} == {1.0}
+    assert all(b.success == outcome for f in factors for b in f.bins)
+
+
+def test_what_does_not_vary_is_left_out(make_suite):
+    suite = make_suite("""
+        episodes = 8
+        [columns.a.parameters]
+        mass.scale = 2.0
+        com.offset = [0.0, [0.0, 0.1], 0.0]
+    """)
+    won = np.arange(8) % 2 == 0
+    names = {f.name for f in explain(suite.frozen["a"], won)}
+    assert "mass.scale" not in names and "com.offset x" not in names
+    assert {"com.offset y", "|com.offset|", "commanded speed"} <= names
+
+
+def test_bins_by_hand():
+    values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 8.0])
+    won = np.array([True, False, True, True, False, False])
+    bins = bin_success(values, won, num_bins=4)
+    # Nothing lies in 6..8 but its upper end; 2 belongs to the second stretch.
+    assert [(b.low, b.high, b.episodes, b.success) for b in bins] == [
+        (0.0, 2.0, 2, 0.5),
+        (2.0, 4.0, 2, 1.0),
+        (4.0, 6.0, 1, 0.0),
+        (6.0, 8.0, 1, 0.0),
+    ]
+    assert bins[1].interval.low < 1.0 and bins[1].interval.high == pytest.approx(1.0)
+
+
+def test_push_that_never_comes_is_no_quantity(column, make_suite):
+    found = quantities(column, 10)
+    assert "|disturbance.push_velocity| 1" in found
+    # The second comes after 20 s, when the episode is over.
+    assert "|disturbance.push_velocity| 2" not in found
+    text = "episodes = 64\n[task]\nepisode_s = 12.5\n[columns]\na = {}"
+    half = make_suite(text).frozen["a"]
+    _, _, speed = quantities(half, 64)["|disturbance.push_velocity| 1"]
+    comes = half.push_steps[:, 0] < 625
+    assert 0 < comes.sum() < 64
+    assert (speed[~comes] == 0.0).all() and (speed[comes] > 0.0).all()
+
+
+def test_worst_ended_first_or_tracked_worst(column):
+    n = 6
+    episodes = EpisodeTable(
+        start=np.zeros(n, int),
+        length=np.array([1000, 30, 1000, 20, 30, 1000]),
+        tracking_error=np.array([0.5, 0.1, 0.9, 0.2, 0.3, 0.1]),
+        yaw_error=np.zeros(n),
+        returns=np.zeros(n),
+        cause=np.array([0, 1, 0, 2, 1, 0]),
+        row=np.arange(n),
+    )
+    won = np.array([False, False, False, False, False, True])
+    factors = explain(column, np.concatenate([won, np.zeros(1018, bool)]))
+    found = worst(episodes, won, factors)
+    assert [f.scenario for f in found] == [3, 4, 1, 2, 0]
+    assert [f.cause for f in found] == ["tilt", "trunk", "trunk", "none", "none"]
+    assert [f.length for f in found] == [20, 30, 30, 1000, 1000]
+    assert list(found[0].values) == [f.name for f in factors[:3]]
+    assert found[0].values[factors[0].name] == factors[0].values[3]
+    assert len(worst(episodes, won, factors, count=2)) == 2
+    assert worst(episodes, np.ones(n, bool), factors) == ()
+
+
+def test_figure_is_a_picture(column, tmp_path):
+    factors = explain(column, column.instances["mass.scale"] <= 2.0)
+    draw_failures(tmp_path / "a.png", "title", factors[:4])
+    assert (tmp_path / "a.png").read_bytes().startswith(PNG)

@@ -1,0 +1,358 @@
+"""Policies from everywhere, and what is answered to what is none."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+from tensordict import TensorDict
+
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.evaluate import Padded
+from horizon_rl.evaluation.policies import as_policy, load_policy
+from horizon_rl.learning import LearnedPolicy, export_onnx, load_actor
+from horizon_rl.learning.checkpoint import RECORD, WEIGHTS, load_checkpoint
+
+CPU = torch.device("cpu")
+
+
+def see(values: np.ndarray) -> TensorDict:
+    actor = torch.as_tensor(values, dtype=torch.float32)
+    return TensorDict({"actor": actor}, [len(actor)])
+
+
+def act(policy, values: np.ndarray) -> np.ndarray:
+    return policy.act(see(values)).numpy()
+
+
+@pytest.fixture
+def random_obs():
+    return np.random.default_rng(0).normal(size=(8, 5, 45)).astype(np.float32)
+
+
+def test_stand_holds_the_default_pose():
+    policy = load_policy("stand", "floor")
+    assert policy.name == "floor" and policy.digest
+    assert (act(policy.make(CPU), np.ones((3, 45))) == np.zeros((3, 12))).all()
+
+
+# Checkpoints.
+
+
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+def test_checkpoint_acts_as_its_actor(make_checkpoint, random_obs, kind):
+    path = make_checkpoint(kind)
+    policy = load_policy(str(path)).make(CPU)
+    actor = LearnedPolicy(load_actor(load_checkpoint(path), 45, 12))
+    for obs in random_obs:
+        found = act(policy, obs)
+        np.testing.assert_array_equal(found, act(actor, obs))
+        assert np.abs(found).max() > 0.01
+
+
+def test_policy_is_made_without_a_past(make_checkpoint, random_obs):
+    policy = load_policy(str(make_checkpoint("transformer")))
+    first = act(policy.make(CPU), random_obs[0])
+    used = policy.make(CPU)
+    act(used, random_obs[1])
+    assert not np.array_equal(act(used, random_obs[0]), first)
+    np.testing.assert_array_equal(act(policy.make(CPU), random_obs[0]), first)
+
+
+def test_run_directory_takes_the_newest_checkpoint(make_checkpoint, tmp_path):
+    run = tmp_path / "run"
+    for seed, segment in ((1, "segment-00002"), (2, "segment-00010")):
+        make_checkpoint(seed=seed, path=run / "checkpoints" / segment)
+    newest = load_policy(str(run / "checkpoints" / "segment-00010"))
+    older = load_policy(str(run / "checkpoints" / "segment-00002"))
+    assert load_policy(str(run)).digest == newest.digest != older.digest
+
+
+def test_action_scale_is_that_of_the_checkpoints_task(make_checkpoint):
+    policies = [load_policy(str(make_checkpoint(action_scale=s))) for s in (0.25, 0.4)]
+    assert [p.action_scale for p in policies] == [0.25, 0.4]
+    assert policies[0].digest != policies[1].digest
+
+
+def test_digest_follows_the_content_and_not_the_place(make_checkpoint, tmp_path):
+    paths = [make_checkpoint(path=tmp_path / name) for name in ("a", "b")]
+    a, b = (load_policy(str(path)) for path in paths)
+    assert a.digest == b.digest and a.name != b.name
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        (WEIGHTS, lambda data: data[:-1] + b"\xff", "damaged: its checksum"),
+        (RECORD, lambda data: data[: len(data) // 2], "is damaged"),
+        (RECORD, lambda d: d.replace(b'"task"', b'"tusk"'), "its settings lack 'task'"),
+        (RECORD, lambda d: d.replace(b'"learner"', b'"x"'), "LearnerCfg"),
+        (RECORD, lambda d: d.replace(b'"actor":', b'"actr":'), "did you mean 'actor'"),
+        (
+            RECORD,
+            lambda d: d.replace(b'"hidden_dims":[32]', b'"hidden_dims":[8]'),
+            "fit",
+        ),
+        (RECORD, lambda d: d.replace(b'_scale":0.25', b'_scale":"x"'), "not a number"),
+    ],
+)
+def test_damaged_checkpoint_is_refused(make_checkpoint, file, damage, message):
+    path = make_checkpoint()
+    content = (path / file).read_bytes()
+    (path / file).write_bytes(damage(content))
+    assert (path / file).read_bytes() != content
+    with pytest.raises(InputError, match=message) as error:
+        load_policy(str(path))
+    assert str(path) in str(error.value)
+
+
+def test_checkpoint_for_other_observations_is_refused(make_checkpoint):
+    with pytest.raises(InputError, match="does not fit 45 observations"):
+        load_policy(str(make_checkpoint(width=48)))
+
+
+def test_directory_without_a_checkpoint_is_refused(tmp_path):
+    with pytest.raises(InputError, match="neither a checkpoint .* nor a run"):
+        load_policy(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "source", ["nowhere", "no/where", "nowhere.pt", ":f", "a:", ""]
+)
+def test_what_is_nowhere_is_refused(source):
+    with pytest.raises(InputError, match="no policy|neither a checkpoint"):
+        load_policy(source)
+
+
+# ONNX files.
+
+
+def write_onnx(path: Path, inputs, outputs, nodes, constants=()) -> Path:
+    """Write a small model; inputs and outputs are (name, shape) of floats."""
+
+    def values(pairs):
+        kind = TensorProto.FLOAT
+        return [helper.make_tensor_value_info(n, kind, shape) for n, shape in pairs]
+
+    arrays = [onnx.numpy_helper.from_array(x, name) for name, x in constants]
+    graph = helper.make_graph(nodes, "g", values(inputs), values(outputs), arrays)
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    return path
+
+
+def counter(path: Path, worlds: int | str = 1, names=("h", "next_h")) -> Path:
+    """Write a policy that counts its steps: all actions are the number of the step."""
+    memory, remembered = names
+    nodes = [
+        helper.make_node("Add", [memory, "one"], [remembered]),
+        helper.make_node("MatMul", ["obs", "zeros"], ["nothing"]),
+        helper.make_node("Add", ["nothing", remembered], ["action"]),
+    ]
+    constants = [
+        ("one", np.ones((1, 12), np.float32)),
+        ("zeros", np.zeros((45, 12), np.float32)),
+    ]
+    inputs = [("obs", [worlds, 45]), (memory, [worlds, 12])]
+    outputs = [("action", [worlds, 12]), (remembered, [worlds, 12])]
+    return write_onnx(path, inputs, outputs, nodes, constants)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+def test_exported_file_acts_as_the_checkpoint(
+    make_checkpoint, tmp_path, random_obs, kind
+):
+    checkpoint = make_checkpoint(kind)
+    actor = load_actor(load_checkpoint(checkpoint), 45, 12)
+    export_onnx(actor, tmp_path / "a.onnx")
+    policies = [
+        load_policy(str(p)).make(CPU) for p in (checkpoint, tmp_path / "a.onnx")
+    ]
+    ended = torch.tensor([False, True, False, False, True])
+    for step, obs in enumerate(random_obs):
+        if step == 3:  # Two episodes end while the others go on.
+            for policy in policies:
+                policy.reset(ended)
+        expected, found = (act(policy, obs) for policy in policies)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("worlds", [1, "n"])
+@pytest.mark.parametrize("names", [("h", "next_h"), ("h_in", "h_out")])
+def test_memory_is_fed_back_and_blank_at_every_start(tmp_path, worlds, names):
+    policy = load_policy(str(counter(tmp_path / "c.onnx", worlds, names))).make(CPU)
+    obs = np.zeros((3, 45))
+    policy.reset(torch.ones(3, dtype=torch.bool))
+    assert [act(policy, obs)[:, 0].tolist() for _ in range(2)] == [[1] * 3, [2] * 3]
+    policy.reset(torch.tensor([False, True, False]))
+    assert act(policy, obs)[:, 0].tolist() == [3, 1, 3]
+    # Another number of worlds: nothing of the past is left.
+    policy.reset(torch.ones(2, dtype=torch.bool))
+    assert act(policy, obs[:2])[:, 0].tolist() == [1, 1]
+
+
+def linear(path: Path, shape: list, width: int, num_actions: int = 12) -> Path:
+    constants = [("w", np.zeros((width, num_actions), np.float32))]
+    node = helper.make_node("MatMul", ["obs", "w"], ["action"])
+    outputs = [("action", [None] * (len(shape) - 1) + [num_actions])]
+    return write_onnx(path, [("obs", shape)], outputs, [node], constants)
+
+
+@pytest.mark.parametrize(
+    ("shape", "width", "message"),
+    [
+        ([1, 48], 48, "'obs' takes 48 observations; the task has 45"),
+        ([45], 45, r"of shape \[45\]; expected: observations"),
+        ([16, 45], 45, "is for 16 worlds"),
+    ],
+)
+def test_file_of_another_shape_is_refused(tmp_path, shape, width, message):
+    path = linear(tmp_path / "x.onnx", shape, width)
+    with pytest.raises(InputError, match=message) as error:
+        load_policy(str(path))
+    assert str(error.value).startswith(str(path))
+
+
+def test_file_with_other_actions_is_refused_when_it_acts(tmp_path):
+    policy = load_policy(str(linear(tmp_path / "x.onnx", ["n", 45], 45, 11))).make(CPU)
+    with pytest.raises(InputError, match=r"shape \(3, 11\); 3 worlds need \(3, 12\)"):
+        Padded(policy, 3).act(see(np.zeros((3, 45))))
+
+
+def test_file_that_cannot_be_run_is_refused_when_it_acts(tmp_path):
+    policy = load_policy(str(linear(tmp_path / "x.onnx", ["n", "w"], 44))).make(CPU)
+    with pytest.raises(InputError, match="cannot be run"):
+        policy.act(see(np.zeros((3, 45))))
+
+
+def test_memory_without_an_output_is_refused(tmp_path):
+    path = counter(tmp_path / "c.onnx", names=("h", "later"))
+    with pytest.raises(InputError, match="'h' has no output 'next_h'.*action, later"):
+        load_policy(str(path))
+
+
+def test_what_is_no_onnx_is_refused(tmp_path):
+    path = tmp_path / "x.onnx"
+    with pytest.raises(InputError, match="No such file"):
+        load_policy(str(path))
+    for content in (b"", b"not a model"):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="not a usable ONNX file"):
+            load_policy(str(path))
+
+
+def test_onnx_digest_is_that_of_the_content(tmp_path):
+    a, b = counter(tmp_path / "a.onnx"), counter(tmp_path / "b.onnx")
+    other = counter(tmp_path / "c.onnx", "n")
+    digests = [load_policy(str(path)).digest for path in (a, b, other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+# Python.
+
+CODE = """
+from __future__ import annotations
+from dataclasses import dataclass
+import numpy as np
+from beside import LEVEL
+
+@dataclass
+class Settings:
+    level: float = LEVEL
+
+def level(observations):
+    assert observations.dtype == np.float32
+    return np.full((len(observations), 12), Settings().level)
+
+def backwards(observations):
+    return observations[:, 11::-1]
+
+def narrow(observations):
+    return np.zeros((len(observations), 11))
+
+def nothing(observations):
+    pass
+
+class Counts:
+    def reset(self, mask):
+        self.reset_worlds = mask
+    def act(self, observations):
+        import torch
+        return torch.ones((len(observations["actor"]), 12))
+
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "mine.py").write_text(CODE)
+    (tmp_path / "beside.py").write_text("LEVEL = 0.5")
+    (tmp_path / "broken.py").write_text("import no_such_module_anywhere")
+    yield tmp_path / "mine.py"
+    sys.modules.pop("beside", None)
+
+
+def test_function_of_a_file(code):
+    policy = load_policy(f"{code}:level")
+    # Nothing tells whether code has changed: its results are not kept.
+    assert policy.digest is None and policy.action_scale is None
+    assert (act(policy.make(CPU), np.zeros((4, 45))) == 0.5).all()
+
+
+def test_array_that_runs_backwards_is_taken(code):
+    obs = np.arange(45.0)[None]
+    found = act(load_policy(f"{code}:backwards").make(CPU), obs)
+    assert found.tolist() == [list(range(11, -1, -1))]
+
+
+def test_function_of_a_module(code, monkeypatch):
+    monkeypatch.syspath_prepend(code.parent)
+    assert act(load_policy("mine:level").make(CPU), np.zeros((4, 45))).shape == (4, 12)
+
+
+def test_class_with_act_and_reset_is_used_as_it_is(code):
+    policy: Any = load_policy(f"{code}:Counts").make(CPU)
+    policy.reset("mask")
+    assert policy.reset_worlds == "mask"
+    assert as_policy(policy) is policy
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("narrow", r"shape \(4, 11\); 4 worlds need \(4, 12\)"),
+        ("nothing", "the policy's actions"),
+    ],
+)
+def test_function_with_other_actions_is_refused_when_it_acts(code, name, message):
+    policy = load_policy(f"{code}:{name}").make(CPU)
+    with pytest.raises(InputError, match=message):
+        Padded(policy, 4).act(see(np.zeros((4, 45))))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{folder}/mine.py:leve", "has no 'leve'"),
+        ("{folder}/mine.py:NUMBER", "3 is no policy: it cannot be called"),
+        ("{folder}/none.py:level", "there is no file"),
+        ("no_such_module:level", "no module or directory of that name"),
+        ("horizon_rl.no_such:level", "no module or directory of that name"),
+        (".task:Stand", "no module or directory of that name"),
+        ("C:level", "no module or directory of that name"),
+    ],
+)
+def test_function_that_does_not_exist_is_refused(code, source, message):
+    with pytest.raises(InputError, match=message):
+        load_policy(source.format(folder=code.parent))
+
+
+def test_error_inside_the_users_code_is_left_to_the_user(code):
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+        load_policy(f"{code.parent}/broken.py:policy")

@@ -1,0 +1,342 @@
+"""Suites are frozen: the same numbers for everyone, and a hash that covers them all."""
+
+import hashlib
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from horizon_rl.domains import Catalogue, Group, Parameter, Range, paper_catalogue
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation import suite as suite_module
+from horizon_rl.evaluation.body import Body, load_evaluated_body
+from horizon_rl.evaluation.suite import Column, FrozenColumn, Suite, freeze, uniforms
+from horizon_rl.evaluation.suite_file import BUILT_IN, load_suite
+from horizon_rl.robots import preset_names
+from horizon_rl.task import CommandCfg, NoiseCfg, PushCfg, SuccessCfg, TaskCfg
+
+# A change here means that old results cannot be compared with new ones.
+HASHES = {
+    ("ood", 0.0): "0de33ae42fb0a6351ebdf122ca504d95ee3e6797420e9aaca9281b873922e84a",
+    ("ood", 0.5): "199ce5d6512886185f3ee1f3d7dbe84347c9e3bae3f2f4cf3278e4fa6885efc9",
+    ("ood", 1.0): "8924afb3727b913cceb9796b0345e1c0c60f1572fc454300941f5aab855af56d",
+    ("compositions", 1.0): (
+        "de350d01b793749b4baf091f8e0cda3d174bb12bed8c46a927b4a09911053b90"
+    ),
+    ("interventions", None): (
+        "03e821e7ff4ac6d9ee57058fb61154e64ee0517d756a8b31c588dfa055340a5d"
+    ),
+    ("robots", None): (
+        "0bd714593830e837915f2a7a447ee80fa649f418e03ad952c7761a31ed59c771"
+    ),
+}
+
+COMPOSITIONS = [  # The paper's table of held-out and core-extension results, by row.
+    {"contact", "inertia", "reset"},
+    {"actuation", "mass", "contact", "reset"},
+    {"actuation", "disturbance", "inertia", "reset"},
+    {"mass", "com", "contact", "inertia"},
+    {"actuation", "mass", "inertia", "contact"},
+    {"disturbance", "com", "contact", "reset"},
+    {"actuation", "mass", "disturbance", "com"},
+    {"actuation", "mass", "disturbance", "com", "contact"},
+    {"actuation", "mass", "disturbance", "com", "inertia"},
+    {"actuation", "mass", "disturbance", "com", "reset"},
+]
+
+
+def baseline(catalogue: Catalogue | None = None) -> dict[str, tuple[Range, ...]]:
+    parameters = (catalogue or paper_catalogue()).parameters
+    return {name: (p.baseline,) * p.draws for name, p in parameters.items()}
+
+
+def make(spans=None, num_episodes=8, task=None, **changes) -> Suite:
+    names = ("robot", "motors")
+    of_column = {k: changes.pop(k) for k in names if k in changes}
+    column = Column(name="a", spans=baseline() | (spans or {}), **of_column)
+    task = task or TaskCfg()
+    return Suite(
+        name="s", columns=(column,), num_episodes=num_episodes, task=task, **changes
+    )
+
+
+@pytest.mark.parametrize(("name", "severity"), HASHES)
+def test_hash_of_a_built_in_suite_never_changes(name, severity):
+    assert load_suite(name, severity).digest == HASHES[name, severity]
+
+
+def test_severity_of_a_built_in_suite_is_1_by_default():
+    assert {name for name, _ in HASHES} == set(BUILT_IN)
+    assert load_suite("ood").digest == HASHES["ood", 1.0]
+    assert load_suite("compositions").digest == HASHES["compositions", 1.0]
+
+
+def test_hash_does_not_hang_on_the_process():
+    code = (
+        "from horizon_rl.evaluation.suite_file import load_suite; "
+        "print(load_suite('ood', 0.5).digest)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONHASHSEED": "123"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == HASHES["ood", 0.5]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"seed": 1},
+        {"num_episodes": 9},
+        {"spans": {"mass.scale": (Range(0.9, 1.1000001),)}},
+        {"spans": {"com.offset": (Range(-0.003, 0.003),) * 2 + (Range(0.0, 0.003),)}},
+        {"task": TaskCfg(episode_s=19.9)},
+        {"task": TaskCfg(action_scale=0.3)},
+        {"task": TaskCfg(command=CommandCfg(max_speed=0.9))},
+        {"task": TaskCfg(command=CommandCfg(max_yaw_rate=0.9))},
+        {"task": TaskCfg(push=PushCfg(min_interval_s=9.0))},
+        {"task": TaskCfg(noise=NoiseCfg(gravity=0.06))},
+        {"success": SuccessCfg(max_error=0.41)},
+        {"success": SuccessCfg(min_length=0.94)},
+        {"robot": "go1"},
+        {"robot": "go2+stilts"},
+        {"motors": "own"},
+    ],
+    ids=str,
+)
+def test_every_number_changes_the_hash(changed):
+    assert make(**changed).digest != make().digest
+
+
+def test_severity_changes_the_hash():
+    digests = {load_suite("ood", s).digest for s in (0.0, 0.5, 0.500001, 1.0)}
+    assert len(digests) == 4
+
+
+def test_a_fact_of_the_body_changes_the_hash(monkeypatch):
+    before = make().digest
+    robot = load_evaluated_body("go2")
+    heavier = {**robot.facts, "trunk": {**robot.facts["trunk"], "mass_kg": 7.0}}
+    assert robot.facts["trunk"]["mass_kg"] != 7.0
+    changed = Body(robot.robot, heavier)
+    monkeypatch.setattr(suite_module, "load_evaluated_body", lambda _: changed)
+    assert make().digest != before
+
+
+def test_what_is_only_said_of_a_body_is_no_fact():
+    facts = load_evaluated_body("go2").facts
+    assert not {"name", "title", "sources", "licence"} & set(facts)
+
+
+def test_any_number_of_a_file_changes_the_hash_of_its_body(tmp_path):
+    text = TINY_DOG.replace("GEOM", "size='0.02'")
+    boxes = TINY_DOG.replace("GEOM", "type='box' size='0.02 0.02 0.02'")
+    digests = set()
+    for i, content in enumerate((text, text.replace("0.02", "0.021"), boxes)):
+        file = tmp_path / f"{i}.xml"
+        file.write_text(content)
+        digests.add(make(robot=str(file)).digest)
+    assert len(digests) == 3
+
+
+def test_file_of_the_same_content_has_the_same_hash(tmp_path):
+    text = TINY_DOG.replace("GEOM", "size='0.02'")
+    digests = set()
+    for name in ("a.xml", "b.xml"):
+        (tmp_path / name).write_text(text)
+        digests.add(make(robot=str(tmp_path / name)).digest)
+    assert len(digests) == 1
+
+
+def test_name_of_a_column_changes_the_suite_and_not_the_column():
+    one = make()
+    other = replace(one, columns=(replace(one.columns[0], name="b"),))
+    assert one.frozen["a"].digest == other.frozen["b"].digest
+    assert one.digest != other.digest
+    assert replace(one, name="t", about="x").digest == one.digest
+
+
+def test_columns_of_ood_are_one_at_severity_0():
+    frozen = load_suite("ood", 0.0).frozen
+    assert len(frozen) == 8 and len({c.digest for c in frozen.values()}) == 1
+    assert len({c.digest for c in load_suite("ood", 0.1).frozen.values()}) == 8
+
+
+def test_two_columns_of_one_name_are_refused():
+    one = make()
+    with pytest.raises(InputError, match="two columns of one name"):
+        replace(one, columns=one.columns * 2)
+
+
+def numbers(column: FrozenColumn) -> dict[str, np.ndarray]:
+    return column.instances | {"c": column.commands, "p": column.push_steps}
+
+
+def test_first_scenarios_of_a_larger_suite_are_those_of_a_smaller_one():
+    small, large = (make(num_episodes=n).frozen["a"] for n in (7, 100))
+    for name, values in numbers(small).items():
+        np.testing.assert_array_equal(values, numbers(large)[name][:7])
+
+
+def test_worlds_of_the_first_scenarios_do_not_hang_on_the_number():
+    column = make(num_episodes=6).frozen["a"]
+    few, all_ = column.scenarios(2), column.scenarios(6)
+    assert len(few) == 2
+    np.testing.assert_array_equal(few.pool.start_qpos, all_.pool.start_qpos[:2])
+    for name, values in few.pool.fields.items():
+        np.testing.assert_array_equal(values, all_.pool.fields[name][:2])
+
+
+def test_a_parameter_more_leaves_the_draws_of_the_others():
+    before = paper_catalogue()
+    new = Parameter(name="new", baseline=Range(0.0, 1.0), limit=Range(0.0, 1.0))
+    more = Catalogue((Group(name="first", parameters=(new,)), *before.groups))
+    column = Column(name="a", spans=baseline(more))
+    larger = Suite(name="s", columns=(column,), num_episodes=8, catalogue=more)
+    found = numbers(freeze(larger, column))
+    assert "first.new" in found
+    for name, values in numbers(make().frozen["a"]).items():
+        np.testing.assert_array_equal(values, found[name])
+
+
+def test_uniforms_are_uniform_and_below_1():
+    found = uniforms(0, "x", (20000,))
+    assert found.min() >= 0.0 and found.max() < 1.0
+    assert kstest(found, "uniform").pvalue > 0.01
+    other = uniforms(0, "y", (20000,))
+    assert abs(np.corrcoef(found, other)[0, 1]) < 0.03
+
+
+def test_uniforms_are_those_of_the_key_that_seed_and_label_make():
+    key = hashlib.sha256(b"3:mass.scale").digest()[:16]
+    rng = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
+    np.testing.assert_array_equal(uniforms(3, "mass.scale", (5, 2)), rng.random((5, 2)))
+
+
+@pytest.mark.parametrize("name", ["ood", "interventions"])
+def test_scenario_has_one_command_in_every_column(name):
+    first, *others = load_suite(name).frozen.values()
+    for other in others:
+        np.testing.assert_array_equal(first.commands, other.commands)
+        np.testing.assert_array_equal(first.push_steps, other.push_steps)
+
+
+def test_commands_are_within_limits_and_a_tenth_stands():
+    task = TaskCfg(command=CommandCfg(max_speed=0.8, max_yaw_rate=0.5))
+    commands = make(num_episodes=1024, task=task).frozen["a"].commands
+    assert commands.shape == (1024, 2, 3)
+    assert (np.abs(commands) <= [0.8, 0.8, 0.5]).all()
+    assert (np.abs(commands).max(axis=(0, 1)) > [0.79, 0.79, 0.49]).all()
+    assert 0.08 < (commands == 0.0).all(axis=-1).mean() < 0.12
+
+
+def test_pushes_come_at_the_intervals_of_the_task():
+    steps = make(num_episodes=1024).frozen["a"].push_steps
+    assert steps.shape == (1024, 2)
+    gaps = np.diff(steps, axis=1, prepend=0)
+    assert gaps.min() >= 499 and gaps.max() <= 751
+
+
+@pytest.mark.parametrize("severity", [0.0, 0.3, 1.0])
+def test_severity_is_the_level_of_the_shifted_group_alone(severity: float):
+    catalogue = paper_catalogue()
+    for column in load_suite("ood", severity).columns:
+        groups = catalogue.names if column.name == "all" else [column.name]
+        assert set(groups) <= set(catalogue.names)
+        ranges = catalogue.ranges(dict.fromkeys(groups, severity))
+        for name, parameter in catalogue.parameters.items():
+            assert column.spans[name] == (ranges[name],) * parameter.draws
+
+
+def test_ood_has_a_column_per_group_and_all():
+    names = [column.name for column in load_suite("ood").columns]
+    assert names == [*paper_catalogue().names, "all"]
+
+
+def test_draws_fill_the_range():
+    column = load_suite("ood", 1.0).frozen["mass"]
+    mass = column.instances["mass.scale"]
+    assert 0.4 <= mass.min() < 0.42 and 4.98 < mass.max() <= 5.0
+    # The same place of each column's range.
+    others = load_suite("ood", 1.0).frozen["com"].instances["mass.scale"]
+    np.testing.assert_allclose((mass - 0.4) / 4.6, (others - 0.9) / 0.2, atol=1e-9)
+
+
+def test_compositions_are_the_ten_rows_of_the_paper():
+    suite, catalogue = load_suite("compositions"), paper_catalogue()
+    assert suite.severity == 1.0
+    found = []
+    for column in suite.columns:
+        moved = {
+            name.partition(".")[0]
+            for name, p in catalogue.parameters.items()
+            if column.spans[name] != (p.baseline,) * p.draws
+        }
+        for name, p in catalogue.parameters.items():
+            if name.partition(".")[0] in moved:
+                assert column.spans[name] == (p.limit,) * p.draws
+        found.append(moved)
+    assert found == COMPOSITIONS
+
+
+def test_interventions_are_on_go2_at_the_baseline():
+    suite = load_suite("interventions")
+    assert suite.severity is None and len(suite.columns) == 9
+    assert all(column.robot.startswith("go2") for column in suite.columns)
+    assert all(column.spans == baseline() for column in suite.columns)
+    assert len({column.digest for column in suite.frozen.values()}) == 9
+
+
+def test_robots_has_every_preset_with_both_kinds_of_motors():
+    found = {(c.robot, c.motors) for c in load_suite("robots").columns}
+    presets = preset_names()
+    assert found == {(p, m) for p in presets for m in ("scaled", "own")}
+    assert len(load_suite("robots").columns) == 2 * len(presets)
+
+
+@pytest.mark.parametrize("name", ["go1", "spot", "anymal_c"])
+def test_own_motors_are_the_real_robots(name):
+    suite = load_suite("robots")
+    own = suite.frozen[f"{name}-own"]
+    robot, pool = own.body.robot, own.scenarios(3).pool
+    assert "actuation.stiffness" not in own.instances
+    gains = pool.fields["actuator_gainprm"][:, :, 0]
+    for i in range(3):
+        np.testing.assert_array_equal(pool.effort[i], robot.torque_limit_nm)
+        np.testing.assert_array_equal(
+            pool.velocity_limit[i], robot.velocity_limit_rad_s
+        )
+        np.testing.assert_array_equal(gains[i], robot.stiffness_nm_rad)
+        damping = -pool.fields["actuator_biasprm"][i, :, 2]
+        np.testing.assert_array_equal(damping, robot.damping_nm_s_rad)
+    scaled = suite.frozen[name].scenarios(3).pool
+    assert not np.allclose(scaled.fields["actuator_gainprm"][:, :, 0], gains)
+
+
+LEG = """
+<body name="{leg}_hip" pos="{x} {y} 0"><joint name="{leg}_hip_joint" axis="1 0 0"/>
+ <inertial pos="0 0 0" mass="0.5" diaginertia="0.001 0.001 0.001"/>
+ <body name="{leg}_thigh" pos="0 {z} 0"><joint name="{leg}_thigh_joint" axis="0 1 0"/>
+  <inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.001 0.001 0.001"/>
+  <body name="{leg}_calf" pos="0 0 -0.2"><joint name="{leg}_calf_joint" axis="0 1 0"/>
+   <inertial pos="0 0 -0.1" mass="0.2" diaginertia="0.001 0.001 0.001"/>
+   <geom name="{leg}_foot" pos="0 0 -0.2" GEOM/></body></body></body>
+"""
+LEGS = "".join(
+    LEG.format(leg=leg, x=x, y=y, z=y)
+    for leg, x, y in (
+        *(("FL", 0.2, 0.1), ("FR", 0.2, -0.1)),
+        *(("RL", -0.2, 0.1), ("RR", -0.2, -0.1)),
+    )
+)
+TINY_DOG = f"""
+<mujoco><worldbody><body name="trunk" pos="0 0 0.4"><freejoint/>
+<inertial pos="0 0 0" mass="8" diaginertia="0.1 0.1 0.1"/>
+<geom type="box" size="0.2 0.1 0.05"/>{LEGS}</body></worldbody></mujoco>
+"""

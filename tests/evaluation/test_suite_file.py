@@ -1,0 +1,271 @@
+"""Suites of one's own: what a file can say, and what is answered to a bad one."""
+
+import numpy as np
+import pytest
+
+from horizon_rl.domains import Range, paper_catalogue, parse_catalogue
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.suite_file import load_suite
+
+
+def column(suite, name="a"):
+    return next(c for c in suite.columns if c.name == name)
+
+
+def test_number_range_and_one_entry_per_draw(make_suite):
+    suite = make_suite("""
+        [columns.a]
+        parameters.mass.scale = 5
+        parameters.inertia.scale = [0.5, 0.75]
+        parameters.com.offset = [[-0.05, 0.05], 0.0, 0.08]
+        parameters.disturbance.external_force = [0.1, 0.2]
+    """)
+    spans = column(suite).spans
+    assert spans["mass.scale"] == (Range(5.0, 5.0),)
+    assert spans["inertia.scale"] == (Range(0.5, 0.75),)
+    assert spans["com.offset"] == (Range(-0.05, 0.05), Range(0, 0), Range(0.08, 0.08))
+    assert spans["disturbance.external_force"] == (Range(0.1, 0.2),) * 3
+    parameter = paper_catalogue().parameters["actuation.stiffness"]
+    assert spans["actuation.stiffness"] == (parameter.baseline,)
+    values = suite.frozen["a"].instances
+    assert (values["mass.scale"] == 5.0).all()
+    assert (values["com.offset"][:, 1:] == [0.0, 0.08]).all()
+    assert np.ptp(values["com.offset"][:, 0]) > 0.09
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[columns.a]\nparameters.mass.scale = 2.0",
+        '[columns.a]\nparameters = { "mass.scale" = 2.0 }',
+        '[columns.a.parameters]\n"mass.scale" = [2.0, 2.0]',
+        "[columns.a.parameters.mass]\nscale = [[2.0, 2.0]]",
+    ],
+)
+def test_every_way_of_writing_a_parameter_is_the_same(make_suite, text):
+    assert column(make_suite(text)).spans["mass.scale"] == (Range(2.0, 2.0),)
+
+
+def test_groups_take_the_severity_and_levels_keep_theirs(make_suite):
+    text = """
+        severity = 0.5
+        [columns.a]
+        groups = ["mass"]
+        levels = { com = 0.25 }
+        [columns.b]
+        groups = ["all"]
+        levels = { mass = 0.0 }
+        parameters.com.offset = 0.0
+    """
+    catalogue = paper_catalogue()
+    for severity, level in ((None, 0.5), (0.8, 0.8)):
+        suite = make_suite(text, severity=severity)
+        assert suite.severity == level
+        a = catalogue.ranges({"mass": level, "com": 0.25})
+        assert all(column(suite).spans[name][0] == a[name] for name in a)
+        levels = dict.fromkeys(catalogue.names, level) | {"mass": 0.0}
+        b = catalogue.ranges(levels) | {"com.offset": Range(0.0, 0.0)}
+        assert all(column(suite, "b").spans[name][0] == b[name] for name in b)
+
+
+def test_columns_run_on_every_robot(make_suite):
+    suite = make_suite("""
+        robots = ["go2", "a1"]
+        motors = "own"
+        [columns]
+        a = {}
+        b.motors = "scaled"
+    """)
+    found = {c.name: (c.robot, c.motors) for c in suite.columns}
+    assert found == {
+        "a/go2": ("go2", "own"),
+        "b/go2": ("go2", "scaled"),
+        "a/a1": ("a1", "own"),
+        "b/a1": ("a1", "scaled"),
+    }
+
+
+def test_robots_without_columns_are_columns(make_suite):
+    suite = make_suite('robots = ["go2", "go2+stilts"]')
+    assert [(c.name, c.robot) for c in suite.columns] == [
+        ("go2", "go2"),
+        ("go2+stilts", "go2+stilts"),
+    ]
+
+
+def test_one_robot_leaves_the_names_of_the_columns(make_suite):
+    suite = make_suite('robots = ["a1"]\n[columns]\na = {}')
+    assert [(c.name, c.robot) for c in suite.columns] == [("a", "a1")]
+
+
+def test_robot_of_the_command_line_takes_go2s_place(make_suite):
+    suite = make_suite("[columns]\na = {}", robot="go2+stilts")
+    assert column(suite).robot == "go2+stilts"
+    assert column(load_suite("ood", 0.0, "a1"), "mass").robot == "a1"
+
+
+def test_task_success_seed_and_number_of_episodes(make_suite):
+    suite = make_suite("""
+        about = "mine"
+        episodes = 3
+        seed = 7
+        [task]
+        episode_s = 10
+        command.max_speed = 0.6
+        [success]
+        max_error = 0.2
+        [columns]
+        a = {}
+    """)
+    assert (suite.name, suite.about, suite.seed) == ("mine", "mine", 7)
+    assert suite.task.max_steps == 500 and suite.task.command.max_speed == 0.6
+    assert suite.success.max_error == 0.2 and suite.success.min_length == 0.95
+    assert len(suite.frozen["a"]) == 3 and suite.frozen["a"].noise_seed == 7
+
+
+def test_catalogue_of_ones_own_sets_the_ranges(make_suite):
+    text = 'extends = "paper"\n[groups.mass.parameters.scale]\nlimit = [0.5, 9.0]'
+    suite = make_suite('[columns.a]\ngroups=["mass"]', catalogue=parse_catalogue(text))
+    assert column(suite).spans["mass.scale"] == (Range(0.5, 9.0),)
+
+
+A = "[columns.a]\n"
+P = f"{A}parameters."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (
+            "sed = 1\n[columns]\na = {}",
+            1,
+            "sed: unknown key 'sed': did you mean 'seed'",
+        ),
+        (f"{A}grups = ['mass']", 2, "did you mean 'groups'"),
+        (f"{A}groups = ['mas']", 2, "unknown group 'mas': did you mean 'mass'"),
+        (f"{A}groups = 'mass'", 2, "'mass' is not a list of groups"),
+        (f"{A}groups = [1]", 2, "unknown group '1'"),
+        (f"{A}levels = {{ mas = 1 }}", 2, "unknown group 'mas': did you mean 'mass'"),
+        (f"{A}levels = {{ mass = 1.5 }}", 2, "level mass=1.5 is outside 0..1"),
+        (f"{A}levels = {{ mass = 'x' }}", 2, "'x' is not a finite number"),
+        (f"{A}levels = 1", 2, "1 is not a table"),
+        (
+            f"{P}mass.scal = 1",
+            2,
+            "unknown parameter 'mass.scal': did you mean 'mass.sc",
+        ),
+        (
+            f"{A}\n[columns.a.parameters]\n'mass.scal' = 1",
+            4,
+            "did you mean 'mass.scale'",
+        ),
+        (f"{A}[columns.a.parameters]\n'mass.scale' = -1", 3, "-1..-1 is impossible"),
+        (f"{P}mass.scale = -1", 2, "-1..-1 is impossible; accepted: 0.01..inf"),
+        (f"{P}contact.restitution = 2", 2, "2..2 is impossible; accepted: 0..1"),
+        (f"{P}mass.scale = [2, 1]", 2, "2..1 has low > high"),
+        (f"{P}mass.scale = nan", 2, "nan is not a finite number"),
+        (f"{P}mass.scale = inf", 2, "inf is not a finite number"),
+        (f"{P}mass.scale = [1, inf]", 2, "inf is not a finite number"),
+        (f"{P}mass.scale = 1{'0' * 400}", 2, "is not a finite number"),
+        (f"{P}mass.scale = 'x'", 2, "'x' is neither a number, a range"),
+        (f"{P}mass.scale = true", 2, "True is neither a number, a range"),
+        (f"{P}com.offset = [1, 2, 3, 4]", 2, "one for each of the 3 draws"),
+        (f"{P}com.offset = [0, 0, 'x']", 2, "one for each of the 3 draws"),
+        (f"{P}com.offset = []", 2, "one for each of the 3 draws"),
+        (f"{A}parameters = 3", 2, "3 is not a table"),
+        (f"{A}motors = 'mine'", 1, "unknown motors 'mine'"),
+        (f"{A}robot = 3", 2, "3 is not a string"),
+        (f"{A}robot = 'go3'", 2, "unknown robot 'go3': did you mean 'go2'"),
+        (f"{A}robot = 'nowhere.xml'", 2, "no such file"),
+        ("robots = ['go3']", 1, "unknown robot 'go3'"),
+        ("robots = 'go2'", 1, "'go2' is not a list of names"),
+        ("robots = [1]", 1, "[1] is not a list of names"),
+        ("robots = ['go2', 'go2']", 1, "names a robot twice"),
+        (f"robots = ['a1']\n{A}robot = 'go2'", 1, "but one names its own"),
+        (f"robots = ['go2', 'a1']\n{P}mass.scale = -1", 3, "-1..-1 is impossible"),
+        ("columns = []", 1, "[] is not a table"),
+        ("[columns]\na = 3", 2, "3 is not a table"),
+        (f"about = 3\n{A}", 1, "3 is not a string"),
+        (f"\nepisodes = 0\n{A}", 2, "0; accepted: whole numbers, at least 1"),
+        (f"episodes = -1\n{A}", 1, "at least 1"),
+        (f"episodes = 2.0\n{A}", 1, "2.0; accepted: whole numbers"),
+        (f"episodes = true\n{A}", 1, "True; accepted: whole numbers"),
+        (f"episodes = 'x'\n{A}", 1, "'x'; accepted: whole numbers"),
+        (f"seed = -1\n{A}", 1, "at least 0"),
+        (f"seed = 'x'\n{A}", 1, "'x'; accepted: whole numbers"),
+        (f"motors = 3\n{A}", 2, "unknown motors '3'"),
+        (f"severity = 'x'\n{A}groups = ['mass']", 1, "'x' is not a finite number"),
+        (f"severity = true\n{A}groups = ['mass']", 1, "True is not a finite number"),
+        (f"severity = 2\n{A}groups = ['mass']", 3, "level mass=2 is outside 0..1"),
+        (f"severity = 1\n{A}", 1, "no column of this suite shifts groups"),
+        (f"task = 3\n{A}", 1, "3 is not an object"),
+        (f"{A}[task]\nepisod_s = 3", 2, "did you mean 'episode_s'"),
+        (f"{A}[task]\nepisode_s = 'x'", 2, "TaskCfg.episode_s: 'x' is not a number"),
+        (f"{A}[task]\nepisode_s = inf", 3, "inf is not a finite number"),
+        (f"{A}[task]\nepisode_s = 0.001", 2, "at least 0.02 s"),
+        (f"{A}[task]\nepisode_s = -1", 2, "must be above 0"),
+        (f"{A}[task]\ncommand.hold_s = 0.001", 2, "at least 0.02 s"),
+        (f"{A}[task]\ncommand.max_speed = nan", 3, "nan is not a finite number"),
+        (f"{A}[task]\npush.max_interval_s = 1", 2, "push intervals"),
+        (f"{A}[success]\nmax_error = nan", 3, "nan is not a finite number"),
+        (f"success = []\n{A}", 1, "[] is not an object"),
+    ],
+)
+def test_bad_file_is_answered_with_its_line(make_suite, tmp_path, text, line, message):
+    with pytest.raises(InputError) as error:
+        make_suite(text)
+    assert message in str(error.value)
+    assert str(error.value).startswith(f"{tmp_path / 'mine.toml'}:{line}: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no columns and no robots"),
+        ("[columns]", "no columns and no robots"),
+        ("columns = {", "not valid TOML"),
+        ("robots = []", "no columns and no robots"),
+    ],
+)
+def test_file_without_a_suite_is_refused(make_suite, text, message):
+    with pytest.raises(InputError, match=message):
+        make_suite(text)
+
+
+@pytest.mark.parametrize("severity", [-0.1, 1.1, float("nan"), float("inf")])
+def test_severity_outside_0_to_1_is_refused(severity):
+    with pytest.raises(InputError, match="accepted: 0..1"):
+        load_suite("ood", severity)
+
+
+def test_severity_of_a_suite_that_shifts_nothing_is_refused(make_suite):
+    for load in (lambda: load_suite("robots", 0.5), lambda: make_suite(severity=0.5)):
+        with pytest.raises(InputError, match="has no severity"):
+            load()
+
+
+def test_robot_for_a_suite_that_names_its_own_is_refused(make_suite):
+    for name in ("robots", "interventions"):
+        with pytest.raises(InputError, match="leave out --robot a1"):
+            load_suite(name, robot="a1")
+    with pytest.raises(InputError, match="leave out --robot a1"):
+        make_suite('robots = ["go2"]', robot="a1")
+
+
+def test_unknown_robot_and_suite_are_refused():
+    with pytest.raises(InputError, match="unknown robot 'a2'.*MJCF file"):
+        load_suite("ood", robot="a2")
+    with pytest.raises(InputError, match="unknown suite 'odd': did you mean 'ood'"):
+        load_suite("odd")
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        load_suite(str(tmp_path / "none.toml"))
+    with pytest.raises(InputError, match="cannot read"):
+        (tmp_path / "folder.toml").mkdir()
+        load_suite(str(tmp_path / "folder.toml"))
+    with pytest.raises(InputError, match="cannot read"):
+        (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+        load_suite(str(tmp_path / "bytes.toml"))
