@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "horizon_rl"
-BASE = {"errors", "records", "durable", "graphs", "horizon_rl"}
+BASE = {"errors", "records", "durable", "graphs", "ranks", "horizon_rl"}
 MAY_IMPORT = {
     "domains": set(),
     "curriculum": set(),

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import tyro
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
@@ -27,6 +26,7 @@ from horizon_rl.errors import InputError, RunError, unknown
 with needs_extra("train"):
     from horizon_rl.learning import NonFiniteError
     from horizon_rl.learning.checkpoint import load_checkpoint
+    from horizon_rl.ranks import Ranks, join
     from horizon_rl.training import (
         Iteration,
         PolicyKind,
@@ -37,7 +37,7 @@ with needs_extra("train"):
         preset_cfg,
         success_rate,
     )
-    from horizon_rl.training.run import read_settings
+    from horizon_rl.training.run import read_settings, start_command
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCmd:
-    """Train a policy by PPO at fixed ranges: the `base` method."""
+    """Train a policy by PPO at fixed ranges: the `base` method.
+
+    On several GPUs: torchrun --nproc-per-node 4 -m horizon_rl train ...
+    """
 
     method: Literal["base"] = "base"
     """base: fixed ranges throughout."""
@@ -64,7 +67,8 @@ class TrainCmd:
     """Catalogue to read, a TOML file; without it, the paper's seven groups."""
     device: str = "auto"
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
-    cpu, cuda, cuda:1, ... A resumed run may take another."""
+    cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),
+    each takes the GPU of its own number."""
     wandb: bool = False
     """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
     cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
@@ -82,85 +86,90 @@ def default(args: Sequence[str]) -> TrainCmd:
 
 
 def run(cmd: TrainCmd) -> None:
-    console = Terminal()
-    run = _open(cmd)
-    print(f"Run: {run.path}")
-    console.print(f"Device: {run.trainer.env.device}")
-    try:
-        with _graceful_stop() as stop, _writer(run.path, cmd.wandb) as writer:
-            stopped = _train(run, stop, writer, console)
-    except NonFiniteError as error:
-        last = newest_checkpoint(run.path)
-        raise RunError(
-            f"{error}. Last good checkpoint: {last or 'none yet'}"
-        ) from error
-    if stopped:
-        print(f"Stopped and saved. Go on with: horizon train --resume {run.path}")
-        return
-    console.print(f"Finished: {run.budget_spent}.")
-    _report(run, console)
+    with join(cmd.device) as ranks:
+        run = _open(cmd, ranks)
+        try:
+            _train(run, cmd.wandb) if ranks.leads else _follow(run)
+        except NonFiniteError as error:
+            last = newest_checkpoint(run.path)
+            raise RunError(
+                f"{error}. Last good checkpoint: {last or 'none yet'}"
+            ) from error
+    if ranks.leads:
+        _report(run)
 
 
-def _open(cmd: TrainCmd) -> Run:
+def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
     if cmd.resume:
-        return _resume(cmd, cmd.resume)
+        return _resume(cmd, cmd.resume, ranks)
     cfg = cmd.cfg
     if not (cfg.steps or cfg.minutes):
         raise InputError("no budget: give --steps or --minutes")
     label = f"{cmd.policy}-{cfg.robot}"
-    path = cmd.run or new_run_path(Path("logs/train"), label)
-    if cmd.init:
-        load_checkpoint(cmd.init)  # Refuses a bad one before a run is begun.
-    run = Run.create(cfg, read_catalogue(cmd.catalogue), path, cmd.device)
-    if cmd.init:
-        run.start_from(cmd.init)
-        run.save()  # So that a resumed run starts from there too.
+    path = ranks.once(lambda: cmd.run or new_run_path(Path("logs/train"), label))
+    catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
+    init = cmd.init
+    if init:  # A bad one is refused before a run is begun.
+        ranks.once(lambda: load_checkpoint(init).record)
+    run = Run.create(cfg, catalogue, path, cmd.device, ranks)
+    if init:
+        ranks.once(lambda: run.start_from(init))
+        ranks.once(run.save)  # So that a resumed run starts from there too.
     return run
 
 
-def _resume(cmd: TrainCmd, path: Path) -> Run:
+def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
     """Go on with a run as it was started; only its budget may be another."""
     if cmd.run or cmd.init or cmd.catalogue:
         raise InputError(
             "--resume goes on with a run: leave out --run, --init and --catalogue"
         )
     given, usual = cmd.cfg, preset_cfg(cmd.preset, cmd.policy)
-    recorded, _ = read_settings(path)
+    recorded = ranks.once(lambda: read_settings(path)).cfg
     budget = ("steps", "minutes")
     refuse_changes(given, usual, recorded, allowed=budget)
     new = {
         k: getattr(given, k) for k in budget if getattr(given, k) != getattr(usual, k)
     }
-    return Run.resume(path, **new, device=cmd.device)
+    return Run.resume(path, **new, device=cmd.device, ranks=ranks)
 
 
-def _train(run: Run, stop: "_Stop", writer: Any, console: Console) -> bool:
-    """Train to the end of the budget or the user's patience; returns which."""
+def _follow(run: Run) -> None:
+    """Train as another rank says, and leave it to show and to stop."""
+    for _ in run.iterations():
+        pass
+
+
+def _train(run: Run, wandb: bool) -> None:
+    """Train to the end of the budget or the user's patience, and show it."""
+    console = Terminal()
+    print(f"Run: {run.path}")
+    ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
+    console.print(f"Device: {run.trainer.env.device}{ranks}")
     board = _Board(run)
     live = (
         Live(board.table(), console=console, auto_refresh=False)
         if console.is_terminal
         else nullcontext()
     )
-    with live:
-        for iteration in run.iterations():
+    with _graceful_stop() as stop, _writer(run.path, wandb) as writer, live:
+        for iteration in run.iterations(lambda: stop.asked):
             board.add(iteration)
             _write(writer, iteration)
             if isinstance(live, Live):
                 live.update(board.table(), refresh=True)
             elif iteration.number % 10 == 1:
                 console.print(board.line(), soft_wrap=True)
-            if stop.asked:
-                # The segment ends here: what it learnt is kept, as a boundary.
-                run.trainer.segment += 1
-                run.save()
-                return True
-    return False
 
 
-def _report(run: Run, console: Console) -> None:
+def _report(run: Run) -> None:
     """Measure the trained policy on fresh episodes, and say where it lies."""
-    cfg = run.trainer.cfg
+    if run.stopped:
+        start = start_command(run.ranks.size)
+        print(f"Stopped and saved. Go on with: {start} train --resume {run.path}")
+        return
+    console, cfg = Terminal(), run.trainer.cfg
+    console.print(f"Finished: {run.budget_spent}.")
     if cfg.probe_episodes:
         episodes = run.trainer.probe(cfg.probe_episodes, cfg.seed)
         share = success_rate(episodes, cfg.task.max_steps)
@@ -184,10 +193,10 @@ class _Board:
         self.last = iteration
 
     def figures(self) -> dict[str, str]:
-        last, cfg = self.last, self.run.trainer.cfg
+        last = self.last
         if last is None:
             return {"iteration": "0", "": "compiling and filling buffers"}
-        steps = cfg.steps_per_iteration
+        steps = self.run.trainer.steps_per_iteration
         return {
             "iteration": f"{last.number}",
             "env steps": f"{last.env_steps / 1e6:.2f} M",

@@ -38,10 +38,10 @@ class Stance:
     """[bodies, 3] centres of mass."""
     rotation: np.ndarray
     """[bodies, 3, 3] orientations, to move a centre of mass within its link."""
-    feet: np.ndarray
-    """[4, 3]"""
-    foot_jacobian: np.ndarray
-    """[4, 3, 12] motion of each foot by each joint, canonical signs."""
+    balance: np.ndarray
+    """[6, 12] force and moment that forces at the feet, [4 x 3], add up to."""
+    torque: np.ndarray
+    """[12, 12] what those forces take off the motors."""
     link_jacobian: np.ndarray
     """[bodies, 12] rise of each link's centre of mass by each joint."""
 
@@ -58,14 +58,16 @@ def impossible_share(column: FrozenColumn, n: int, cache: ArrayCache) -> float:
 
 def impossible(pool: Pool) -> np.ndarray:
     """Tell for each instance of a pool of one body whether it is impossible, [n]."""
-    robot = pool.robot
-    stances = [_stance(robot, pose) for pose in _poses(robot)]
-    return np.array(
-        [
-            not any(_can_hold(pool, i, stance) for stance in stances)
-            for i in range(len(pool))
-        ]
-    )
+    stances = [_stance(pool.robot, pose) for pose in _poses(pool.robot)]
+    open_ids = np.arange(len(pool))
+    # Most can be held with the least forces that balance them, which takes no program.
+    for check in (_held_by_least_forces, _held_by_any_forces):
+        for stance in stances:
+            held = check(pool, open_ids, stance)
+            open_ids = open_ids[~held]
+    found = np.zeros(len(pool), dtype=bool)
+    found[open_ids] = True
+    return found
 
 
 def _poses(robot: Robot) -> list[np.ndarray]:
@@ -107,54 +109,76 @@ def _stance(robot: Robot, pose: np.ndarray) -> Stance:
     return Stance(
         links=data.xpos.copy(),
         rotation=data.xmat.reshape(-1, 3, 3).copy(),
-        feet=feet,
-        foot_jacobian=np.stack(
-            [jacobian(p, b) for p, b in zip(feet, bodies, strict=True)]
+        balance=np.concatenate(
+            [np.hstack([np.eye(3)] * 4), np.hstack([_cross_matrix(p) for p in feet])]
         ),
+        torque=-np.concatenate(
+            [jacobian(p, b) for p, b in zip(feet, bodies, strict=True)]
+        ).T,
         link_jacobian=np.stack(
             [jacobian(data.xipos[b], b)[2] for b in range(model.nbody)]
         ),
     )
 
 
-def _can_hold(pool: Pool, i: int, stance: Stance) -> bool:
-    """Look for foot forces [4, 3] that hold instance `i` up, by linear programming."""
-    mass = pool.fields["body_mass"][i]
-    ipos = pool.fields["body_ipos"][i]
-    friction = pool.fields["geom_friction"][i, pool.robot.foot_geom_ids, 0]
-    centres = stance.links + np.einsum("bij,bj->bi", stance.rotation, ipos)
-    weights = GRAVITY * mass
-    wrench = pool.wrench[i]
-    load = np.array([0.0, 0.0, -weights.sum()]) + wrench[:3]
-    moment = np.cross(centres, np.stack([0 * mass, 0 * mass, -weights], axis=1)).sum(0)
-    moment += wrench[3:] + np.cross(centres[pool.robot.trunk_body_id], wrench[:3])
-    # Forces and moments of the feet balance the load: A f = b.
-    balance = np.concatenate(
-        [
-            np.hstack([np.eye(3)] * 4),
-            np.hstack([_cross_matrix(foot) for foot in stance.feet]),
-        ]
-    )
-    # A motor bears its share of the links, less what the ground's force lifts.
-    torque = -np.concatenate(list(stance.foot_jacobian), axis=0).T
-    offset = stance.link_jacobian.T @ weights
-    limit = pool.effort[i]
-    # |f_x|, |f_y| <= mu f_z: the pyramid around the cone.
+def _held_by_least_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarray:
+    """Tell who is held by the smallest foot forces that balance it, [len(ids)]."""
+    load, offset = _demands(pool, ids, stance)
+    forces = load @ np.linalg.pinv(stance.balance).T
+    x, y, z = np.moveaxis(forces.reshape(-1, 4, 3), -1, 0)
+    friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
+    grips = (np.maximum(np.abs(x), np.abs(y)) <= friction * z).all(axis=1)
+    torques = forces @ stance.torque.T + offset
+    return grips & (np.abs(torques) <= pool.effort[ids]).all(axis=1)
+
+
+def _held_by_any_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarray:
+    """Look for foot forces that hold each instance up, by linear programming."""
+    loads, offsets = _demands(pool, ids, stance)
+    friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
+    held = np.zeros(len(ids), dtype=bool)
+    for k, i in enumerate(ids):
+        limit, offset = pool.effort[i], offsets[k]
+        found = linprog(
+            np.zeros(12),
+            A_ub=np.concatenate([stance.torque, -stance.torque, _cone(friction[k])]),
+            b_ub=np.concatenate([limit - offset, limit + offset, np.zeros(16)]),
+            A_eq=stance.balance,
+            b_eq=loads[k],
+            bounds=[(None, None), (None, None), (0.0, None)] * 4,
+            method="highs",
+        )
+        held[k] = found.status == 0
+    return held
+
+
+def _demands(
+    pool: Pool, ids: np.ndarray, stance: Stance
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the feet must bear, force and moment [n, 6], and the motors [n, 12].
+
+    The motors' part is the weight of the links, which the ground's forces then lift.
+    """
+    ipos = pool.fields["body_ipos"][ids]
+    centres = stance.links + np.einsum("bij,nbj->nbi", stance.rotation, ipos)
+    weights = GRAVITY * pool.fields["body_mass"][ids]
+    force, moment = pool.wrench[ids, :3].copy(), pool.wrench[ids, 3:].copy()
+    moment += np.cross(centres[:, pool.robot.trunk_body_id], force)
+    pull = np.zeros_like(centres)
+    pull[:, :, 2] = -weights
+    force += pull.sum(axis=1)
+    moment += np.cross(centres, pull).sum(axis=1)
+    return -np.concatenate([force, moment], axis=1), weights @ stance.link_jacobian
+
+
+def _cone(friction: np.ndarray) -> np.ndarray:
+    """Return rows that say |f_x|, |f_y| <= mu f_z: the pyramid around the cone."""
     cone = np.zeros((16, 12))
     for foot, mu in enumerate(friction):
         for k, (axis, side) in enumerate(product((0, 1), (1.0, -1.0))):
             cone[4 * foot + k, 3 * foot + axis] = side
             cone[4 * foot + k, 3 * foot + 2] = -mu
-    found = linprog(
-        np.zeros(12),
-        A_ub=np.concatenate([torque, -torque, cone]),
-        b_ub=np.concatenate([limit - offset, limit + offset, np.zeros(16)]),
-        A_eq=balance,
-        b_eq=-np.concatenate([load, moment]),
-        bounds=[(None, None), (None, None), (0.0, None)] * 4,
-        method="highs",
-    )
-    return found.status == 0
+    return cone
 
 
 def _cross_matrix(p: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from horizon_rl.learning.critic import PrivilegedCritic
 from horizon_rl.learning.ppo import Learner
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
+from horizon_rl.ranks import ALONE, Ranks
 
 OBS_GROUPS = {"actor": ["actor"], "critic": ["critic"]}
 """What is normalised empirically; the critic takes `privileged` beside it."""
@@ -29,15 +30,17 @@ def build_learner(
     num_envs: int,
     cfg: LearnerCfg,
     device: str | torch.device = "cpu",
+    ranks: Ranks = ALONE,
 ) -> Learner:
     """Build actor, critic, storage and algorithm; torch's seed sets the weights.
 
     Args:
         observations: Groups `actor`, `critic` and `privileged`, for their shapes.
         num_actions: Width of an action.
-        num_envs: Worlds that will be collected from.
+        num_envs: Worlds that will be collected from, by this rank.
         cfg: What to build.
         device: Where it lives.
+        ranks: Who else learns, each from its own worlds.
     """
     ppo, device = cfg.ppo, str(device)
     missing = {"actor", "critic", "privileged"} - set(observations.keys())
@@ -53,7 +56,7 @@ def build_learner(
     storage = SequenceStorage(
         "rl", num_envs, ppo.num_steps, observations, [num_actions], device
     )
-    return Learner(actor, critic, storage, ppo, device)
+    return Learner(actor, critic, storage, ppo, device, ranks)
 
 
 @overload

@@ -19,17 +19,11 @@ from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
 from horizon_rl.learning.optimizer import GuardedAdam
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
+from horizon_rl.ranks import ALONE, Ranks
 
-MEANS = (
-    "surrogate",
-    "value_loss",
-    "entropy",
-    "kl",
-    "std",
-    "clip_fraction",
-    "actor_grad_norm",
-    "critic_grad_norm",
-)
+LOSS_FIGURES = ("surrogate", "value_loss", "entropy", "kl", "std", "clip_fraction")
+"""Figures of a minibatch's loss."""
+MEANS = (*LOSS_FIGURES, "actor_grad_norm", "critic_grad_norm")
 """Figures that are averaged over an update's minibatches."""
 MAX_FIRST_KL = 1e-6
 MAX_FIRST_KL_BF16 = 1e-4
@@ -44,8 +38,12 @@ class Learner(PPO):
 
     Upstream's `PPO` with its own `update`: figures, the learning rate and the check of
     gradients stay on the device until the last minibatch. Acting, returns and the step
-    on a minibatch go straight from and into the storage, so that a GPU can replay each
-    as one graph.
+    on a minibatch go straight from and into the storage, so that a GPU can replay them
+    as graphs.
+
+    Of several ranks each has its own rollout, and all take the same steps: gradients,
+    the KL divergence that steers the rate, the moments of advantages and the statistics
+    of observations are those of all rollouts together.
     """
 
     def __init__(
@@ -55,6 +53,7 @@ class Learner(PPO):
         storage: SequenceStorage,
         cfg: PpoCfg,
         device: str,
+        ranks: Ranks = ALONE,
     ):
         super().__init__(
             actor,
@@ -74,19 +73,29 @@ class Learner(PPO):
             desired_kl=cfg.target_kl,
             device=device,
         )
-        self.cfg = cfg
+        self.cfg, self.ranks = cfg, ranks
         self.storage: SequenceStorage = storage
-        params = chain(actor.parameters(), critic.parameters())
+        params = [*actor.parameters(), *critic.parameters()]
+        self._params = params
         self.optimizer: GuardedAdam = GuardedAdam(params, cfg.learning_rate, device)
         self._cache: Cache | None = None
         self._record_acting()
         self._returns = Recorded(self._find_returns, device)
-        self._learn = Recorded(self._learn_from_ids, device)
+        # Two, since ranks average in between, which no recording should hold.
+        self._look = Recorded(self._find_gradients, device)
+        self._step = Recorded(self._follow_gradients, device)
         self._weigh = compiled(self._loss, device, "update")
         size = storage.minibatch_size(cfg.num_minibatches, actor.is_recurrent)
         self._ids = torch.zeros(size, dtype=torch.long, device=device)
         self._row = torch.zeros(len(MEANS) + 2, device=device)
         self._advantages = torch.zeros_like(storage.advantages)
+        sizes = [param.numel() for param in params] + [len(LOSS_FIGURES)]
+        self._found = torch.zeros(sum(sizes), device=device)
+        """A minibatch's gradient, then its `LOSS_FIGURES`."""
+        *gradients, self._figures = self._found.split(sizes)
+        self._gradients = [
+            flat.view_as(param) for flat, param in zip(gradients, params, strict=True)
+        ]
 
     @property
     def models(self) -> dict[str, MLPModel]:
@@ -127,6 +136,8 @@ class Learner(PPO):
         for name, values in self.storage.last_observations.items():
             values.copy_(obs[name])
         self._returns()
+        mean, std = self.ranks.moments(self._advantages)
+        self._advantages.sub_(mean).div_(std + 1e-8)
 
     def cut(self, mask: Tensor) -> None:
         """End episodes from outside: worlds in `mask` [n] were started anew.
@@ -161,7 +172,9 @@ class Learner(PPO):
         table = []
         for ids in self._minibatch_ids():
             self._ids.copy_(ids)
-            self._learn()
+            self._look()
+            self.ranks.average(self._found)
+            self._step()
             table.append(self._row.clone())
         rows = torch.stack(table).tolist()  # The one time that the host waits.
         if rows[-1][-1]:
@@ -176,7 +189,7 @@ class Learner(PPO):
         # In single precision the cap itself may round up.
         self.learning_rate = min(rows[-1][-2], self.cfg.max_learning_rate)
         # Only now: statistics that changed between rollout and update would shift the
-        # ratio from 1.
+        # ratio from 1. Upstream merges those of all ranks.
         obs = self.storage.observations.flatten(0, 1)
         for model in self.models.values():
             _update_normalizer(model, obs)
@@ -220,8 +233,9 @@ class Learner(PPO):
     def _find_returns(self) -> None:
         storage = self.storage
         super().compute_returns(storage.last_observations)
-        # Upstream makes a new tensor; recorded minibatches read the old one.
-        self._advantages.copy_(storage.advantages)
+        # Upstream makes a new tensor; recorded minibatches read the old one. And it has
+        # normalised by the moments of this rank alone.
+        self._advantages.copy_(storage.returns - storage.values)
         storage.advantages = self._advantages
 
     def _minibatch_ids(self) -> Iterable[Tensor]:
@@ -231,9 +245,6 @@ class Learner(PPO):
             return self.storage.minibatch_ids(count, epochs, whole)
         passes = (self.storage.minibatch_ids(count, 1, whole) for _ in range(epochs))
         return chain.from_iterable(passes)
-
-    def _learn_from_ids(self) -> None:
-        self._row.copy_(self._learn_from(self._batch(self._ids)))
 
     def _batch(self, ids: Tensor) -> RolloutStorage.Batch:
         whole = self.actor.is_recurrent
@@ -278,15 +289,27 @@ class Learner(PPO):
             cache_enabled=False,
         )
 
-    def _learn_from(self, batch: RolloutStorage.Batch) -> Tensor:
-        """Take one step; return `MEANS`, the rate and whether it was refused."""
-        loss, figures = self._weigh(batch)
+    def _find_gradients(self) -> None:
+        """Find a minibatch's gradient and figures, and lay them side by side."""
+        loss, figures = self._weigh(self._batch(self._ids))
+        self.optimizer.zero_grad()
+        loss.backward()
+        # Any: a gradient may be none at all, but not after a pass back.
+        found: list[Any] = [param.grad for param in self._params]
+        found += [figures[name].detach() for name in LOSS_FIGURES]
+        torch.cat([value.flatten() for value in found], out=self._found)
+
+    @torch.no_grad()
+    def _follow_gradients(self) -> None:
+        """Take a step along what was found; note `MEANS`, rate and refusal of it."""
         cfg, rate = self.cfg, self.optimizer.rate
+        figures: dict[str, Tensor] = {}
+        figures.update(zip(LOSS_FIGURES, self._figures, strict=True))
         if cfg.schedule == "adaptive":
             low, high = cfg.min_learning_rate, cfg.max_learning_rate
             rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, low, high))
-        self.optimizer.zero_grad()
-        loss.backward()
+        for param, gradient in zip(self._params, self._gradients, strict=True):
+            param.grad = gradient
         for name, model in self.models.items():
             norm = nn.utils.clip_grad_norm_(model.parameters(), self.max_grad_norm)
             figures[f"{name}_grad_norm"] = norm
@@ -295,7 +318,7 @@ class Learner(PPO):
             self.optimizer.found_inf.copy_(refused)
         self.optimizer.step()
         row = [figures[name] for name in MEANS]
-        return torch.stack([*row, rate.clone(), self.optimizer.found_inf]).detach()
+        self._row.copy_(torch.stack([*row, rate, self.optimizer.found_inf]))
 
     def _loss(self, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a minibatch and figures about it, all on the device."""
@@ -339,7 +362,8 @@ class Learner(PPO):
         suspects |= {"values": storage.values, "returns": storage.returns}
         if storage.history is not None:
             suspects["history"] = storage.history.raw
-        culprits = [k for k, v in suspects.items() if not v.isfinite().all()]
+        own = [k for k, v in suspects.items() if not v.isfinite().all()]
+        culprits = dict.fromkeys(chain.from_iterable(self.ranks.gather(own)))
         self.forget()
         return NonFiniteError(
             f"gradient not finite in minibatch {number + 1} of {len(rows)}: refused,"

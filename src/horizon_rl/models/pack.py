@@ -34,14 +34,15 @@ def main() -> None:
     for file in args.results:
         found = json.loads(file.read_text())
         results += found if isinstance(found, list) else [found]
-    config = counters.config
+    config, counted = counters.config, counters.counters
     steps = config["num_envs"] * config["learner"]["ppo"]["num_steps"]
     record = ModelRecord(
         about=args.about,
         command=args.command,
         commit=args.commit,
         hardware=args.hardware,
-        env_steps=counters.counters["iteration"] * steps,
+        # Checkpoints that do not say it were made by a process alone.
+        env_steps=counted["iteration"] * steps * counted.get("ranks", 1),
         minutes=round(counters.numbers["trained_s"] / 60.0, 2),
         seed=counters.seed,
         results=results,

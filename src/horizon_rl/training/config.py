@@ -23,7 +23,7 @@ class TrainCfg:
     levels: str = ""
     """Fixed level of groups, as in all=0.25 or mass=0.5,com=0.2; else the baseline."""
     num_envs: int = 4096
-    """Worlds."""
+    """Worlds; of several ranks (torchrun), each has so many."""
     rows_per_env: int = 4
     """Scenarios to draw per world and segment."""
     segment_iterations: int = 50
@@ -31,7 +31,7 @@ class TrainCfg:
     seed: int = 0
     """Seed of everything random."""
     steps: int = 0
-    """Budget: environment steps; 0 is no limit."""
+    """Budget: environment steps, of all ranks together; 0 is no limit."""
     minutes: float = 0.0
     """Budget: minutes of training; 0 is no limit."""
     probe_episodes: int = 256
@@ -51,6 +51,7 @@ class TrainCfg:
 
     @property
     def steps_per_iteration(self) -> int:
+        """Environment steps of an iteration, by one rank."""
         return self.num_envs * self.learner.ppo.num_steps
 
 

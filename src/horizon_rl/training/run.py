@@ -4,15 +4,20 @@ config.json                 the settings, resolved
 checkpoints/segment-00012/  everything that learns, after that segment
 metrics.jsonl               one line per iteration
 events.out.tfevents...      the same for TensorBoard
+
+Of several ranks, rank 0 alone reads and writes it.
 """
 
 import json
+import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 from horizon_rl.domains import Catalogue
 from horizon_rl.durable import make_run_directory, write_file
@@ -26,6 +31,7 @@ from horizon_rl.learning.checkpoint import (
     newest_checkpoint,
     save_checkpoint,
 )
+from horizon_rl.ranks import ALONE, Ranks
 from horizon_rl.records import decode, dumps, encode
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.trainer import Iteration, Trainer
@@ -36,23 +42,36 @@ KEPT = 3
 """Checkpoints to keep: the newest."""
 
 
+class Settings(NamedTuple):
+    """What a run was started with."""
+
+    cfg: TrainCfg
+    catalogue: Catalogue
+    num_ranks: int
+
+
 class Run:
     """A trainer and the directory its results go to."""
 
     def __init__(self, trainer: Trainer, path: Path):
-        self.trainer, self.path = trainer, path
+        self.trainer, self.path, self.ranks = trainer, path, trainer.ranks
         self.trained_s = 0.0
         """Seconds of training, earlier sittings included."""
+        self.stopped = False
+        """Whether it ended because it was asked to."""
 
     @classmethod
     def create(
-        cls, cfg: TrainCfg, catalogue: Catalogue, path: Path, device: str = "auto"
+        cls,
+        cfg: TrainCfg,
+        catalogue: Catalogue,
+        path: Path,
+        device: str = "auto",
+        ranks: Ranks = ALONE,
     ) -> "Run":
         """Start a run; a directory that holds one already is refused."""
-        run = cls(Trainer(cfg, catalogue, device=device), path)
-        make_run_directory(path, CONFIG)
-        settings = {"train": encode(cfg), "catalogue": encode(catalogue)}
-        write_file(path / CONFIG, dumps(settings).encode())
+        run = cls(Trainer(cfg, catalogue, device=device, ranks=ranks), path)
+        ranks.once(run._make_directory)
         return run
 
     @classmethod
@@ -63,25 +82,28 @@ class Run:
         steps: int | None = None,
         minutes: float | None = None,
         device: str = "auto",
+        ranks: Ranks = ALONE,
     ) -> "Run":
         """Go on after the last segment that was finished, perhaps with a new budget.
 
         The device may be another: it is not part of what a run is. Only on the same CPU
-        does the run go on as if it had not been interrupted, to the bit.
+        does the run go on as if it had not been interrupted, to the bit. The number of
+        ranks must be the same: it says how many worlds there are.
         """
-        cfg, catalogue = read_settings(path)
+        cfg, catalogue, num_ranks = ranks.once(lambda: read_settings(path))
+        if num_ranks != ranks.size:
+            raise InputError(
+                f"{path} is a run of {num_ranks} rank(s), not {ranks.size}: resume it "
+                f"with {start_command(num_ranks)}, or start another from its checkpoint "
+                "with --init"
+            )
         cfg = replace(
             cfg,
             steps=cfg.steps if steps is None else steps,
             minutes=cfg.minutes if minutes is None else minutes,
         )
-        run = cls(Trainer(cfg, catalogue, device=device), path)
-        if newest := newest_checkpoint(path):
-            record = run.start_from(newest)
-            run.trainer.iteration = record.counters["iteration"]
-            run.trainer.segment = record.counters["segment"]
-            run.trained_s = record.numbers["trained_s"]
-        run._trim_metrics()
+        run = cls(Trainer(cfg, catalogue, device=device, ranks=ranks), path)
+        ranks.once(run._catch_up)
         return run
 
     @property
@@ -94,17 +116,31 @@ class Run:
             return f"budget of {cfg.minutes:g} minutes spent"
         return None
 
-    def iterations(self) -> Iterator[Iteration]:
-        """Train until the budget is spent; saves at the end of every segment."""
-        with open(self.path / METRICS, "a") as metrics:
-            while not self.budget_spent:
+    def iterations(
+        self, stop_asked: Callable[[], bool] = lambda: False
+    ) -> Iterator[Iteration]:
+        """Train until the budget is spent; saves at the end of every segment.
+
+        Where `stop_asked` says so after an iteration, the segment ends with it: what it
+        learnt is kept, as a boundary.
+        """
+        trainer, ranks = self.trainer, self.ranks
+        self._follow_rank_0()
+        log = self.path / METRICS if ranks.leads else os.devnull
+        with open(log, "a") as metrics:
+            while not (self.stopped or ranks.once(lambda: self.budget_spent)):
                 began = time.perf_counter()
-                for iteration in self.trainer.run_segment():
+                for iteration in trainer.run_segment():
                     metrics.write(dumps(asdict(iteration)) + "\n")
                     metrics.flush()
                     yield iteration
+                    self.stopped = ranks.once(stop_asked)
+                    if self.stopped:
+                        trainer.segment += 1
+                        break
                 self.trained_s += time.perf_counter() - began
-                self.save()
+                self._check_ranks()
+                ranks.once(self.save)
 
     def start_from(self, path: Path) -> CheckpointRecord:
         """Take over what a checkpoint has learnt; its counters are in the record."""
@@ -133,12 +169,49 @@ class Run:
                 "learning_rate": trainer.learner.learning_rate,
                 "trained_s": self.trained_s,
             },
-            counters={"iteration": trainer.iteration, "segment": trainer.segment},
+            counters={
+                "iteration": trainer.iteration,
+                "segment": trainer.segment,
+                "env_steps": trainer.env_steps,
+                "ranks": self.ranks.size,
+            },
             seed=trainer.cfg.seed,
             config=encode(trainer.cfg),
             catalogue=encode(trainer.catalogue),
             levels=trainer.catalogue.parse_levels(trainer.cfg.levels),
         )
+
+    def _make_directory(self) -> None:
+        make_run_directory(self.path, CONFIG)
+        settings = {
+            "train": encode(self.trainer.cfg),
+            "catalogue": encode(self.trainer.catalogue),
+            "ranks": self.ranks.size,
+        }
+        write_file(self.path / CONFIG, dumps(settings).encode())
+
+    def _catch_up(self) -> None:
+        """Take over what the run has learnt and counted so far."""
+        if newest := newest_checkpoint(self.path):
+            record = self.start_from(newest)
+            self.trainer.iteration = record.counters["iteration"]
+            self.trainer.segment = record.counters["segment"]
+            self.trained_s = record.numbers["trained_s"]
+        self._trim_metrics()
+
+    def _follow_rank_0(self) -> None:
+        """Let all ranks start from what rank 0 has learnt and counted."""
+        trainer, learner = self.trainer, self.trainer.learner
+        trainer.iteration, trainer.segment, learner.learning_rate = self.ranks.once(
+            lambda: (trainer.iteration, trainer.segment, learner.learning_rate)
+        )
+        self.ranks.share(state_tensors(learner).values())
+
+    def _check_ranks(self) -> None:
+        """Refuse to go on where ranks have learnt different things."""
+        learner = self.trainer.learner
+        rate = torch.tensor(learner.learning_rate, dtype=torch.float64)
+        self.ranks.check_same({**state_tensors(learner), "learning_rate": rate})
 
     def _trim_metrics(self) -> None:
         """Drop the lines of iterations that will run again."""
@@ -150,12 +223,21 @@ class Run:
         write_file(file, "".join(dumps(line) + "\n" for line in kept).encode())
 
 
-def read_settings(path: Path) -> tuple[TrainCfg, Catalogue]:
+def start_command(num_ranks: int) -> str:
+    """Return the words that start the command line with so many ranks."""
+    if num_ranks == 1:
+        return "horizon"
+    return f"torchrun --nproc-per-node {num_ranks} -m horizon_rl"
+
+
+def read_settings(path: Path) -> Settings:
     """Read what the run in `path` was started with."""
     file = path / CONFIG
     try:
         data = json.loads(file.read_text())
-        return decode(TrainCfg, data["train"]), decode(Catalogue, data["catalogue"])
+        cfg, catalogue = data["train"], data["catalogue"]
+        num_ranks = data.get("ranks", 1)
+        return Settings(decode(TrainCfg, cfg), decode(Catalogue, catalogue), num_ranks)
     except OSError as error:
         message = f"{path} holds no run to resume: cannot read {file}"
         raise InputError(message) from error

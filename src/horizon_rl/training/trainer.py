@@ -1,7 +1,7 @@
 """The trainer: robots, worlds and a learner, trained segment by segment.
 
 A segment starts from what was learnt so far, with all worlds reset and all randomness
-derived from (seed, segment). So its end is the only thing that needs saving: a run that
+derived from (seed, segment, rank). So its end is the only thing that needs saving: a run that
 is killed and resumed there gives the same result to the bit.
 """
 
@@ -20,6 +20,7 @@ from horizon_rl.errors import InputError
 from horizon_rl.graphs import is_on
 from horizon_rl.learning import LearnedPolicy, build_learner
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
+from horizon_rl.ranks import ALONE, Ranks
 from horizon_rl.robots import (
     REFERENCE,
     Robot,
@@ -55,7 +56,7 @@ class Iteration:
     number: int
     """Iterations done, this one included."""
     env_steps: int
-    """Environment steps done."""
+    """Environment steps done, by all ranks."""
     collect_s: float
     learn_s: float
     reward: float
@@ -77,7 +78,7 @@ class Draw(NamedTuple):
 
 
 class Trainer:
-    """Everything a run needs in memory."""
+    """Everything a run needs in memory; of several ranks, each has one."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class Trainer:
         catalogue: Catalogue,
         num_threads: int = 0,
         device: str = "auto",
+        ranks: Ranks = ALONE,
     ):
         """Build robots, worlds and learner.
 
@@ -93,26 +95,34 @@ class Trainer:
             catalogue: The groups of parameters.
             num_threads: Threads of the physics on a CPU; 0 is one per core.
             device: Where: auto, cpu, cuda, cuda:1, ...
+            ranks: Who else trains. Bodies and weights are those of all, scenarios and
+                action noise of this rank alone.
         """
-        self.cfg, self.catalogue = cfg, catalogue
+        self.cfg, self.catalogue, self.ranks = cfg, catalogue, ranks
         self.ranges: Ranges = catalogue.ranges(catalogue.parse_levels(cfg.levels))
         rng = np.random.default_rng(cfg.seed)
         self.robots = choose_robots(cfg, rng)
+        num_threads = num_threads or ranks.num_threads
         backend = make_backend(self.robots[0], cfg.num_envs, device, num_threads)
         allow_fast_matmul(backend.device)
         self.env = VelocityEnv(backend, cfg.task)
         torch.manual_seed(int(rng.integers(1 << 62)))
         observations = self.env.begin(self._scenarios(4, rng), 0)
         self.learner = build_learner(
-            observations, NUM_ACTIONS, cfg.num_envs, cfg.learner, self.env.device
+            observations, NUM_ACTIONS, cfg.num_envs, cfg.learner, self.env.device, ranks
         )
         self.iteration = 0
         self.segment = 0
         self._ahead: dict[int, Future[Draw]] = {}
 
     @property
+    def steps_per_iteration(self) -> int:
+        """Environment steps of an iteration, by all ranks."""
+        return self.ranks.size * self.cfg.steps_per_iteration
+
+    @property
     def env_steps(self) -> int:
-        return self.iteration * self.cfg.steps_per_iteration
+        return self.iteration * self.steps_per_iteration
 
     def run_segment(self) -> Iterator[Iteration]:
         """Train one segment, yielding after every iteration."""
@@ -149,7 +159,9 @@ class Trainer:
         figures = learner.update()
         clock.mark()
         self.iteration += 1
-        shown = torch.cat((total.unsqueeze(0), env.episodes.recent(RECENT)))
+        num_ended, length, error = env.episodes.recent(RECENT)
+        shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
+        self.ranks.average(shown)
         reward, num_ended, length, error = shown.tolist()
         collect_s, learn_s = clock.seconds()
         return observations, Iteration(
@@ -158,14 +170,16 @@ class Trainer:
             collect_s=collect_s,
             learn_s=learn_s,
             reward=reward / self.cfg.learner.ppo.num_steps,
-            episode_length=length / env.max_episode_length if num_ended else None,
-            tracking_error=error if num_ended else None,
+            episode_length=(
+                length / num_ended / env.max_episode_length if num_ended else None
+            ),
+            tracking_error=error / num_ended if num_ended else None,
             figures=figures,
         )
 
     def _draw(self, segment: int) -> Draw:
-        """Draw a segment's scenarios and seeds, which hang on nothing but its number."""
-        rng = phase_rng(self.cfg.seed, segment)
+        """Draw a segment's scenarios and seeds: they hang on its number and the rank."""
+        rng = phase_rng(self.cfg.seed, segment, self.ranks.rank)
         scenarios = self._scenarios(self.cfg.rows_per_env * self.cfg.num_envs, rng)
         return Draw(scenarios, int(rng.integers(1 << 62)), int(rng.integers(1 << 62)))
 

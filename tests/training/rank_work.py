@@ -1,0 +1,233 @@
+"""What the tests let two ranks do: python -m torch.distributed.run ... rank_work.py WHAT.
+
+`die` and `fail` are `horizon train` with a rank 1 that does not get far; `measure` runs
+what is best looked at from inside, and leaves what it saw for the test to judge.
+"""
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rsl_rl.modules import EmpiricalNormalization
+from tensordict import TensorDict
+
+from horizon_rl.cli import main
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.errors import InputError, RunError
+from horizon_rl.learning import (
+    CriticCfg,
+    LearnerCfg,
+    MlpCfg,
+    NonFiniteError,
+    PpoCfg,
+    TransformerCfg,
+    build_learner,
+    state_tensors,
+)
+from horizon_rl.ranks import ALONE, Ranks, join
+from horizon_rl.task import TaskCfg
+from horizon_rl.training import Run, TrainCfg, Trainer
+
+WIDTHS = {"actor": 5, "critic": 6, "privileged": 3}
+ACTORS = {
+    "mlp": MlpCfg(hidden_dims=(16,)),
+    "transformer": TransformerCfg(
+        embedding_dim=16, num_heads=2, feedforward_dim=32, window=7
+    ),
+}
+WORLDS, STEPS = 8, 4
+"""Of each of two ranks; a process alone has twice as many worlds."""
+
+
+def break_rank_1(at_iteration: int, how) -> None:
+    iterate = Trainer._iterate
+
+    def broken(self, observations):
+        if self.ranks.rank == 1 and self.iteration + 1 == at_iteration:
+            how()
+        return iterate(self, observations)
+
+    Trainer._iterate = broken
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail() -> None:
+    raise RunError("the roof fell in")
+
+
+# Learners: the same experience, cut in two halves, or whole.
+
+
+def experience() -> TensorDict:
+    """Return random observations and what came of them, [steps + 1, all worlds]."""
+    rng = torch.Generator().manual_seed(1)
+    shape = STEPS + 1, 2 * WORLDS
+
+    def randn(*width):
+        return torch.randn(*shape, *width, generator=rng)
+
+    # Halves that differ, or averaging would not matter.
+    shift = torch.linspace(-1.0, 1.0, 2 * WORLDS)
+    groups = {k: randn(w) + shift.unsqueeze(-1) for k, w in WIDTHS.items()}
+    reward = {"reward": randn() + 3.0 * shift, "done": randn() > 1.5}
+    return TensorDict({**groups, **reward, "noise": randn(2)}, shape)
+
+
+def learn(ranks: Ranks, data: TensorDict, actor: str):
+    """Act on a rollout with given noise, and learn from all of it in one minibatch."""
+    torch.manual_seed(0)
+    ppo = PpoCfg(num_steps=STEPS, num_epochs=3, num_minibatches=1)
+    cfg = LearnerCfg(actor=ACTORS[actor], critic=CriticCfg(hidden_dims=(16,)), ppo=ppo)
+    observations = data.select(*WIDTHS)
+    learner = build_learner(observations[0], 2, data.shape[1], cfg, ranks=ranks)
+    with torch.no_grad():
+        for t in range(STEPS):
+            learner.act(observations[t])
+            mean, std = (values[t] for values in learner.storage.distribution_params)
+            actions = learner.storage.actions[t].copy_(mean + std * data["noise"][t])
+            log_prob = torch.distributions.Normal(mean, std).log_prob(actions).sum(-1)
+            learner.storage.actions_log_prob[t, :, 0] = log_prob
+            reward, done = data["reward"][t], data["done"][t]
+            learner.process_env_step(observations[t + 1], reward, done, {})
+        learner.compute_returns(observations[STEPS])
+    advantages = learner.storage.advantages.clone()
+    learner._ids.copy_(torch.arange(len(learner._ids)))
+    learner._look()
+    ranks.average(learner._found)
+    gradient = learner._found.clone()
+    figures = learner.update()
+    return {"advantages": advantages, "gradient": gradient, "figures": figures} | {
+        "tensors": {k: v.clone() for k, v in state_tensors(learner).items()}
+    }
+
+
+def halves(ranks: Ranks) -> dict:
+    data, found = experience(), {}
+    own = data[:, ranks.rank * WORLDS : (ranks.rank + 1) * WORLDS]
+    for actor in ACTORS:
+        found[actor] = learn(ranks, own, actor)
+    return found
+
+
+def whole() -> dict:
+    return {actor: learn(ALONE, experience(), actor) for actor in ACTORS}
+
+
+def normalise(rows: torch.Tensor) -> dict:
+    normaliser = EmpiricalNormalization(3)
+    for batch in rows.chunk(2):
+        normaliser.update(batch)
+    return normaliser.state_dict()
+
+
+def normaliser_rows() -> torch.Tensor:
+    """Return [two batches, two ranks, rows, 3]."""
+    rng = torch.Generator().manual_seed(2)
+    rows = torch.randn(2, 2, 6, 3, generator=rng)
+    return rows * torch.tensor([1.0, 5.0, 0.1]) + torch.arange(4.0).view(2, 2, 1, 1)
+
+
+# Runs.
+
+
+def tiny() -> TrainCfg:
+    ppo = PpoCfg(num_steps=4, num_epochs=1)
+    return TrainCfg(
+        num_envs=4,
+        segment_iterations=2,
+        minutes=1e-4,
+        task=TaskCfg(episode_s=0.4),
+        learner=LearnerCfg(actor=MlpCfg(hidden_dims=(16,)), ppo=ppo),
+    )
+
+
+@torch.no_grad()
+def spoil(run: Run, by: float) -> None:
+    state_tensors(run.trainer.learner)["critic.mlp.0.bias"] += by
+
+
+def spent_minutes(ranks: Ranks, path: Path) -> dict:
+    """Train for a moment, rank 1 by a clock that stands still; tell what each has."""
+    torch.manual_seed(ranks.rank)
+    run = Run.create(tiny(), paper_catalogue(), path, "cpu", ranks)
+    spoil(run, float(ranks.rank))  # Only rank 0's weights count.
+    scenarios = run.trainer._draw(0).scenarios
+    run.trained_s = -1e9 * ranks.rank
+    numbers = [iteration.number for iteration in run.iterations()]
+    return {
+        "numbers": numbers,
+        "env_steps": run.trainer.env_steps,
+        "rate": run.trainer.learner.learning_rate,
+        "tensors": state_tensors(run.trainer.learner),
+        "commands": torch.as_tensor(scenarios.commands),
+        "actions": run.trainer.learner.storage.actions,
+    }
+
+
+def disagree(ranks: Ranks, path: Path) -> str:
+    """Train while something adds to a weight of rank 1."""
+    cfg = replace(tiny(), seed=1)
+    run = Run.create(cfg, paper_catalogue(), path, "cpu", ranks)
+    with raising(RunError) as message:
+        for _ in run.iterations():
+            spoil(run, 1e-7 * ranks.rank)
+    return message[0]
+
+
+def poison(ranks: Ranks) -> str:
+    """Give rank 1 a reward that is no number."""
+    data = experience()[:, :WORLDS]
+    data["reward"][0, 0] = float("nan") if ranks.rank else 0.0
+    with raising(NonFiniteError) as message:
+        learn(ranks, data, "mlp")
+    return message[0]
+
+
+def resume_alone(path: Path) -> str:
+    with raising(InputError) as message:
+        Run.resume(path, device="cpu")
+    return message[0]
+
+
+@contextmanager
+def raising(kind):
+    message = []
+    try:
+        yield message
+    except kind as error:
+        message.append(str(error))
+    assert message, f"no {kind.__name__} on this rank"
+
+
+def measure(out: Path) -> None:
+    with join("cpu") as ranks:
+        rows = normaliser_rows()[:, ranks.rank].flatten(0, 1)
+        found = {
+            "size": ranks.size,
+            "halves": halves(ranks),
+            "normaliser": normalise(rows),
+            "minutes": spent_minutes(ranks, out / f"minutes-of-{ranks.rank}"),
+            "disagreement": disagree(ranks, out / "disagreement"),
+            "poison": poison(ranks),
+            "resumed": resume_alone(out / "minutes-of-0"),
+            "once": ranks.once(lambda: ranks.rank),
+            "gathered": ranks.gather(ranks.rank),
+        }
+        torch.save(found, out / f"rank-{ranks.rank}.pt")
+        print(f"rank {ranks.rank} speaks")
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:]
+    if what == "measure":
+        measure(Path(rest[0]))
+    else:
+        break_rank_1(3, die if what == "die" else fail)
+        sys.exit(main(rest))

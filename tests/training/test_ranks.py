@@ -1,0 +1,250 @@
+"""Several ranks: started by torchrun, of one mind, and ended together."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from rank_work import normalise, normaliser_rows, whole
+
+from horizon_rl.curriculum import phase_rng
+from horizon_rl.errors import InputError
+from horizon_rl.learning.checkpoint import WEIGHTS, load_checkpoint
+from horizon_rl.ranks import ALONE, _take_gpu, join
+from horizon_rl.training import Run, newest_checkpoint
+
+TRAIN = [
+    *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
+    *("--learner.ppo.num-steps", "8", "--steps", "768", "--probe-episodes", "8"),
+    *("--learner.actor.hidden-dims", "32", "--device", "cpu"),
+]
+"""Three segments of two iterations, by two ranks of 8 worlds and 8 steps."""
+WORK = Path(__file__).with_name("rank_work.py")
+
+
+def torchrun(*args: object) -> subprocess.CompletedProcess:
+    """Start two ranks; `--`, since torchrun would take --run for its own."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", "2", *map(str, args)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def newest_weights(run: Path) -> bytes:
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    return (checkpoint / WEIGHTS).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the directory and the output of a run of two ranks."""
+    run = tmp_path_factory.mktemp("finished") / "run"
+    done = torchrun("-m", "--", "horizon_rl", *TRAIN, "--run", run)
+    assert done.returncode == 0, done.stderr
+    return run, done
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Return what two ranks saw, see `rank_work.measure`, and their output."""
+    out = tmp_path_factory.mktemp("measured")
+    done = torchrun(WORK, "measure", out)
+    assert done.returncode == 0, done.stderr
+    seen = [torch.load(out / f"rank-{k}.pt", weights_only=False) for k in range(2)]
+    return seen, done, out
+
+
+def assert_close(found, expected, **options) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, msg=name, **options)
+
+
+# The command.
+
+
+def test_two_ranks_make_one_run_and_count_the_worlds_of_both(finished):
+    run, done = finished
+    assert [path.name for path in run.parent.iterdir()] == ["run"]
+    assert done.stdout.count(f"Run: {run}\n") == 1
+    assert done.stdout.count("Finished: budget of 768 env steps spent.") == 1
+    assert done.stdout.count("Success on 8 fresh episodes") == 1
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    steps = [json.loads(line)["env_steps"] for line in lines]
+    assert steps == [128, 256, 384, 512, 640, 768]
+    assert len(list(run.glob("events.out.tfevents*"))) == 1
+    assert json.loads((run / "config.json").read_text())["ranks"] == 2
+    checkpoint = newest_checkpoint(run)
+    assert checkpoint is not None
+    counters = load_checkpoint(checkpoint).record.counters
+    assert counters == {"iteration": 6, "segment": 3, "env_steps": 768, "ranks": 2}
+
+
+def test_killed_and_resumed_equals_uninterrupted_to_the_bit(finished, tmp_path):
+    run = tmp_path / "killed"
+    done = torchrun("--", WORK, "die", *TRAIN, "--run", run)
+    assert done.returncode != 0
+    assert [p.name for p in (run / "checkpoints").iterdir()] == ["segment-00001"]
+    done = torchrun("-m", "horizon_rl", "train", "--resume", run, "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 6
+    assert newest_weights(run) == newest_weights(finished[0])
+
+
+def test_error_on_one_rank_ends_all_with_its_message(tmp_path):
+    began = time.monotonic()
+    done = torchrun("--", WORK, "fail", *TRAIN, "--run", tmp_path / "failed")
+    assert done.returncode != 0
+    assert "horizon: rank 1: the roof fell in\n" in done.stderr
+    assert done.stderr.count("horizon: ") == 1
+    assert time.monotonic() - began < 60.0
+
+
+# One mind.
+
+
+def test_gradients_and_steps_are_those_of_all_worlds_together(measured):
+    seen, _, _ = measured
+    for actor, expected in whole().items():
+        for rank, found in enumerate(s["halves"][actor] for s in seen):
+            own = expected["advantages"].chunk(2, dim=1)[rank]
+            torch.testing.assert_close(found["advantages"], own)
+            assert_close(
+                {"gradient": found["gradient"]},
+                {"gradient": expected["gradient"]},
+                rtol=1e-4,
+                atol=1e-6,
+            )
+            assert found["figures"] == pytest.approx(
+                expected["figures"], rel=1e-3, abs=1e-6
+            )
+            weights = {k: v for k, v in expected["tensors"].items() if "adam" not in k}
+            ours = {k: found["tensors"][k] for k in weights}
+            assert_close(ours, weights, rtol=1e-4, atol=1e-5)
+
+
+def test_halves_alone_would_not_do(measured):
+    """What is compared above does differ between the halves."""
+    first, second = (s["halves"]["mlp"] for s in measured[0])
+    assert (first["advantages"].mean() - second["advantages"].mean()).abs() > 0.1
+    assert torch.equal(first["gradient"], second["gradient"])
+
+
+def test_merged_normaliser_is_that_of_all_data(measured):
+    seen, _, _ = measured
+    expected = normalise(normaliser_rows().flatten(0, 2))
+    for s in seen:
+        assert_close(s["normaliser"], expected)
+    assert expected["count"] == 24
+    for name, value in seen[0]["normaliser"].items():
+        assert torch.equal(value, seen[1]["normaliser"][name])
+
+
+def test_all_that_learns_is_the_same_on_all_ranks_to_the_bit(measured):
+    first, second = (s["minutes"] for s in measured[0])
+    assert first["rate"] == second["rate"]
+    assert first["tensors"].keys() == second["tensors"].keys()
+    for name, value in first["tensors"].items():
+        assert torch.equal(value, second["tensors"][name]), name
+
+
+def test_ranks_have_their_own_scenarios_and_actions(measured):
+    first, second = (s["minutes"] for s in measured[0])
+    assert not torch.equal(first["commands"], second["commands"])
+    assert not torch.equal(first["actions"], second["actions"])
+
+
+def test_ranks_that_differ_are_an_error_on_all_before_anything_is_saved(measured):
+    seen, _, out = measured
+    for s in seen:
+        assert "rank 1 no longer agrees with rank 0: 'critic." in s["disagreement"]
+    assert newest_checkpoint(out / "disagreement") is None
+
+
+def test_bad_number_on_one_rank_is_refused_and_named_on_all(measured):
+    for s in measured[0]:
+        assert "Not finite in the rollout: rewards" in s["poison"]
+
+
+# One voice.
+
+
+def test_budget_of_minutes_is_judged_by_the_clock_of_rank_0(measured):
+    seen, _, out = measured
+    for s in seen:
+        assert s["minutes"]["numbers"] == [1, 2]  # One segment.
+        assert s["minutes"]["env_steps"] == 2 * 2 * 4 * 4
+    assert not (out / "minutes-of-1").exists()
+
+
+def test_rank_0_decides_and_speaks(measured):
+    seen, done, _ = measured
+    assert [s["once"] for s in seen] == [0, 0]
+    assert [s["gathered"] for s in seen] == [[0, 1], [0, 1]]
+    assert "rank 0 speaks" in done.stdout and "rank 1 speaks" not in done.stdout
+
+
+def test_run_is_resumed_by_as_many_ranks_as_it_began_with(measured):
+    message = measured[0][0]["resumed"]
+    assert "is a run of 2 rank(s), not 1" in message
+    assert (
+        "torchrun --nproc-per-node 2 -m horizon_rl" in message and "--init" in message
+    )
+
+
+# A process alone.
+
+
+def test_process_alone_is_no_rank_among_others(monkeypatch):
+    with join("cpu") as ranks:
+        assert ranks is ALONE
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with join("cuda:1") as ranks:
+        assert ranks is ALONE
+    tensor = torch.tensor([1.0, 2.0])
+    ranks.average(tensor)
+    assert tensor.tolist() == [1.0, 2.0]
+    assert ranks.once(lambda: 3) == 3 and ranks.gather(4) == [4]
+
+
+def test_randomness_of_rank_0_is_that_of_a_process_alone():
+    draws = [phase_rng(5, 2, rank).integers(1 << 62) for rank in range(3)]
+    assert draws[0] == phase_rng(5, 2).integers(1 << 62)
+    assert len(set(draws)) == 3
+    assert phase_rng(5, 2, 1).integers(1 << 62) != phase_rng(5, 1, 2).integers(1 << 62)
+
+
+def test_gpu_goes_by_the_number_of_the_rank(monkeypatch):
+    with pytest.raises(InputError, match="'cuda:1'.*Accepted: auto, cpu, cuda"):
+        _take_gpu("cuda:1", 0)
+    taken = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    assert _take_gpu("auto", 1) and _take_gpu("cuda", 0) and not _take_gpu("cpu", 7)
+    assert taken == [1, 0]
+    with pytest.raises(InputError, match="rank 2 of this machine has no GPU.*are 2"):
+        _take_gpu("cuda", 2)
+
+
+def test_run_from_before_ranks_is_one_of_a_process_alone(tiny, tmp_path):
+    from horizon_rl.domains import paper_catalogue
+
+    run = Run.create(tiny(), paper_catalogue(), tmp_path, "cpu")
+    list(run.iterations())
+    file = tmp_path / "config.json"
+    settings = json.loads(file.read_text())
+    assert settings.pop("ranks") == 1
+    file.write_text(json.dumps(settings))
+    assert Run.resume(tmp_path, device="cpu").trainer.iteration == 6
