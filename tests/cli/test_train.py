@@ -111,7 +111,7 @@ def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
         (["--num-envs", "0"], "num_envs is 0; at least 1"),
         (["--num-envs", "-1"], "num_envs is -1; at least 1"),
         (["--steps", "0"], "no budget: give --steps or --minutes"),
-        (["--init", "nowhere"], "cannot read nowhere/checkpoint.json"),
+        (["--init", "nowhere"], "no checkpoint 'nowhere'"),
         (["--resume", "nowhere"], "holds no run to resume"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
         (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),

@@ -1,14 +1,17 @@
 """`horizon bench`: what the parts cost on this machine."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 from rich.table import Table
 
 from horizon_rl.bench.curriculum import measure_curriculum
+from horizon_rl.bench.record import append_record
 from horizon_rl.cli.common import Terminal, needs_extra, print_json
 from horizon_rl.errors import InputError
+from horizon_rl.records import encode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +22,8 @@ class CurriculumBench:
     """Measurements to take the median of, after one to warm up."""
     json: bool = False
     """Print JSON instead of a table."""
+    save: Path | None = None
+    """File to append the figures to, a line of JSON with hardware and versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,8 @@ class PhysicsBench:
     """Measurements to take the median of, after one to warm up."""
     json: bool = False
     """Print JSON instead of a table."""
+    save: Path | None = None
+    """File to append the figures to, a line of JSON with hardware and versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,11 @@ class TrainBench(PhysicsBench):
     """Sizes of networks and update."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvalBench(TrainBench):
+    """Measure evaluation with a policy, beside env.step alone."""
+
+
 @dataclass(frozen=True)
 class BenchCmd:
     """Measure what the parts cost on this machine."""
@@ -61,6 +73,7 @@ class BenchCmd:
         | Annotated[PhysicsBench, tyro.conf.subcommand("physics")]
         | Annotated[EnvBench, tyro.conf.subcommand("env")]
         | Annotated[TrainBench, tyro.conf.subcommand("train")]
+        | Annotated[EvalBench, tyro.conf.subcommand("eval")]
     ]
 
 
@@ -72,6 +85,8 @@ def run(cmd: BenchCmd) -> None:
         title, figures = "Curriculum core", measure_curriculum(part.repeats)
     else:
         title, figures = _measure_simulation(part)
+    if part.save:
+        append_record(part.save, encode(part), figures)
     if part.json:
         print_json(figures)
         return
@@ -85,11 +100,15 @@ def run(cmd: BenchCmd) -> None:
 
 def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
     with needs_extra("train"):
+        from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
     if isinstance(part, TrainBench):
-        title = f"Training, {part.preset} {part.policy}, {part.envs} worlds"
-        return title, measure_training(
+        is_eval = isinstance(part, EvalBench)
+        name = "Evaluation" if is_eval else "Training"
+        title = f"{name}, {part.preset} {part.policy}, {part.envs} worlds"
+        measure = measure_evaluation if is_eval else measure_training
+        return title, measure(
             part.preset,
             part.policy,
             part.envs,

@@ -1,5 +1,6 @@
 """`horizon models`: the policies that come with the package."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ def run(cmd: ModelsCmd) -> None:
     Terminal().print(table)
 
 
-def _highlights(results: list[dict[str, Any]]) -> list[str]:
+def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
     """Pick a line for each suite: its column `all`, else its columns' mean."""
     lines = []
     for result in results:

@@ -22,6 +22,7 @@ from horizon_rl.cli.common import (
     refuse_changes,
 )
 from horizon_rl.errors import InputError, RunError, unknown
+from horizon_rl.models import find_checkpoint
 
 with needs_extra("train"):
     from horizon_rl.learning import NonFiniteError
@@ -61,8 +62,9 @@ class TrainCmd:
     resume: Path | None = None
     """Go on with the run in this directory, with the settings it was started with;
     --steps and --minutes may set a new budget."""
-    init: Path | None = None
-    """Checkpoint to start from: its weights, not its counters."""
+    init: str | None = None
+    """Checkpoint, run or shipped model (`horizon models`) to start from: its weights,
+    not its counters."""
     catalogue: Path | None = None
     """Catalogue to read, a TOML file; without it, the paper's seven groups."""
     device: str = "auto"
@@ -108,7 +110,7 @@ def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
     label = f"{cmd.policy}-{cfg.robot}"
     path = ranks.once(lambda: cmd.run or new_run_path(Path("logs/train"), label))
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
-    init = cmd.init
+    init = find_checkpoint(cmd.init) if cmd.init else None
     if init:  # A bad one is refused before a run is begun.
         ranks.once(lambda: load_checkpoint(init).record)
     run = Run.create(cfg, catalogue, path, cmd.device, ranks)

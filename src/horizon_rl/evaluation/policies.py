@@ -15,12 +15,8 @@ from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
 from horizon_rl.learning import LearnedPolicy, load_actor
-from horizon_rl.learning.checkpoint import (
-    RECORD,
-    load_checkpoint,
-    newest_checkpoint,
-)
-from horizon_rl.models import model_names, model_path
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.models import find_checkpoint, model_names
 from horizon_rl.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand
 
@@ -51,10 +47,8 @@ def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
     path = Path(source)
     if source == STAND:
         return EvaluatedPolicy(name, lambda device: Stand(), digest=STAND)
-    if source in model_names():
-        return _load_checkpoint(name, model_path(source))
-    if path.is_dir():
-        return _load_checkpoint(name, path)
+    if source in model_names() or path.is_dir():
+        return _load_checkpoint(name, find_checkpoint(source))
     if path.suffix == ".onnx":
         return _load_onnx(name, path)
     module, colon, attribute = source.rpartition(":")
@@ -110,13 +104,6 @@ def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
 
 
 def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
-    if not (path / RECORD).exists():
-        newest = newest_checkpoint(path)
-        if newest is None:
-            raise InputError(
-                f"{path} is neither a checkpoint (no {RECORD}) nor a run with one"
-            )
-        path = newest
     checkpoint = load_checkpoint(path)
     config = checkpoint.record.config
     try:

@@ -1,10 +1,11 @@
-"""Which scenarios no policy can win: their robot cannot even be held up.
+"""Which scenarios statics alone makes impossible: the robot cannot be held on its feet.
 
-A scenario is *statically impossible* if in no stance that is tried there are forces at
-the four feet, within friction, that carry the robot's weight and its external wrench
-while every motor stays within its torque limit. The stances range from the default
-crouch to nearly straight legs, feet shifted forth, back and sideways: generous, so that
-the share of such scenarios is a bound on success and not an opinion.
+A scenario is *statically impossible* if in no level stance that is tried there are
+forces at the four feet, within friction, that carry the robot's weight and its external
+wrench while every motor stays within its torque limit. The stances range from the
+default crouch to nearly straight legs, feet shifted forth, back and sideways. It is a
+bound for those who walk: a robot that lies on its thighs is not held by its feet, and
+may still win where it is told to stand.
 """
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -35,7 +36,7 @@ class Stance:
     """A pose's geometry, trunk level at the origin."""
 
     links: np.ndarray
-    """[bodies, 3] centres of mass."""
+    """[bodies, 3] origins of the links."""
     rotation: np.ndarray
     """[bodies, 3, 3] orientations, to move a centre of mass within its link."""
     balance: np.ndarray
@@ -127,9 +128,9 @@ def _held_by_least_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.nda
     forces = load @ np.linalg.pinv(stance.balance).T
     x, y, z = np.moveaxis(forces.reshape(-1, 4, 3), -1, 0)
     friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
-    grips = (np.maximum(np.abs(x), np.abs(y)) <= friction * z).all(axis=1)
-    torques = forces @ stance.torque.T + offset
-    return grips & (np.abs(torques) <= pool.effort[ids]).all(axis=1)
+    grips = np.maximum(np.abs(x), np.abs(y)) <= friction * z
+    strong = np.abs(forces @ stance.torque.T + offset) <= pool.effort[ids]
+    return np.logical_and(grips.all(axis=1), strong.all(axis=1), dtype=bool)
 
 
 def _held_by_any_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarray:

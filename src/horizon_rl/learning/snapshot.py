@@ -56,11 +56,16 @@ def state_tensors(learner: Learner) -> dict[str, Tensor]:
 def load_state_tensors(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
     """Copy tensors into a learner of the same shape; drop rollout and histories.
 
+    A set without any `adam.*`, as shipped policies are, gives a fresh optimiser.
+
     Raises:
         InputError: A name is missing, unknown, or of another shape or type. Nothing was
             changed.
     """
     own = state_tensors(learner)
+    moments = [own[name] for name in own if name.startswith("adam.")]
+    if not any(name.startswith("adam.") for name in tensors):
+        own = {k: value for k, value in own.items() if not k.startswith("adam.")}
     for name, value in own.items():
         if name not in tensors:
             raise InputError(f"'{name}' is missing")
@@ -70,6 +75,8 @@ def load_state_tensors(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
     for name in tensors:
         if name not in own:
             raise InputError(f"'{name}' belongs to no part of this learner")
+    for value in moments:
+        value.zero_()
     for name, value in own.items():
         value.copy_(tensors[name])
     learner.forget()

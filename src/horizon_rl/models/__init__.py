@@ -1,7 +1,7 @@
 """Policies that come with the package: weights, and a record of how they were made."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ class ModelRecord:
     minutes: float
     """Of training."""
     seed: int
-    results: list[dict[str, Any]] = field(default_factory=list)
+    results: tuple[dict[str, Any], ...] = ()
     """Suite results, as `horizon eval --json` writes them."""
 
 
@@ -42,6 +42,30 @@ def model_path(name: str) -> Path:
     if name not in model_names():
         raise InputError(unknown("model", name, model_names()))
     return _folder() / name
+
+
+def find_checkpoint(source: str) -> Path:
+    """Return the checkpoint behind a shipped policy's name, a run or a checkpoint."""
+    # Here, since it brings torch, which listing models does without.
+    from horizon_rl.learning.checkpoint import RECORD as CHECKPOINT
+    from horizon_rl.learning.checkpoint import newest_checkpoint
+
+    if source in model_names():
+        return model_path(source)
+    path = Path(source)
+    if (path / CHECKPOINT).exists():
+        return path
+    if not path.is_dir():
+        raise InputError(
+            f"no checkpoint '{source}'. Accepted: a directory of a checkpoint or a "
+            f"run, or one of {', '.join(model_names())}"
+        )
+    newest = newest_checkpoint(path)
+    if newest is None:
+        raise InputError(
+            f"{path} is neither a checkpoint (no {CHECKPOINT}) nor a run with one"
+        )
+    return newest
 
 
 def read_model(name: str) -> ModelRecord:

@@ -45,7 +45,7 @@ def main() -> None:
         env_steps=counted["iteration"] * steps * counted.get("ranks", 1),
         minutes=round(counters.numbers["trained_s"] / 60.0, 2),
         seed=counters.seed,
-        results=results,
+        results=tuple(results),
     )
     pack_model(args.checkpoint, Path(__file__).parent / args.name, record)
 
