@@ -138,11 +138,16 @@ def test_any_number_of_a_file_changes_the_hash_of_its_body(tmp_path):
     text = TINY_DOG.replace("GEOM", "size='0.02'")
     boxes = TINY_DOG.replace("GEOM", "type='box' size='0.02 0.02 0.02'")
     digests = set()
-    for i, content in enumerate((text, text.replace("0.02", "0.021"), boxes)):
+    head, rest = text.split("<worldbody>")
+    contents = (
+        *(text, text.replace("0.02", "0.021"), boxes),
+        *(f"{head}{own}<worldbody>{rest}" for own in OWN),
+    )
+    for i, content in enumerate(contents):
         file = tmp_path / f"{i}.xml"
         file.write_text(content)
         digests.add(make(robot=str(file)).digest)
-    assert len(digests) == 3
+    assert len(digests) == len(contents)
 
 
 def test_file_of_the_same_content_has_the_same_hash(tmp_path):
@@ -340,3 +345,11 @@ TINY_DOG = f"""
 <inertial pos="0 0 0" mass="8" diaginertia="0.1 0.1 0.1"/>
 <geom type="box" size="0.2 0.1 0.05"/>{LEGS}</body></worldbody></mujoco>
 """
+
+OWN = (
+    "<option gravity='0 0 -3'/>",
+    "<option density='1.2'/>",
+    "<option><flag contact='disable'/></option>",
+    "<equality><weld body1='trunk'/></equality>",
+)
+"""What a file may say of the world beside its robot."""

@@ -124,9 +124,9 @@ def bounce(robot: Robot, restitution: float, heights: np.ndarray) -> np.ndarray:
     landed, apex = np.zeros(n, dtype=bool), np.zeros(n)
     for _ in range(250):
         hold(backend, pool, 1)
-        height = backend.state.root_position[:, 2].numpy() - touching
-        landed |= backend.state.foot_force.sum(dim=1).numpy() > 0.0
-        rising = backend.state.linear_velocity[:, 2].numpy() > 0.0
+        height = backend.state.root_position[:, 2].cpu().numpy() - touching
+        landed |= backend.state.foot_force.sum(dim=1).cpu().numpy() > 0.0
+        rising = backend.state.linear_velocity[:, 2].cpu().numpy() > 0.0
         apex = np.where(landed & rising, np.maximum(apex, height), apex)
     assert landed.all()
     return np.sqrt(apex / (heights + CLEARANCE))

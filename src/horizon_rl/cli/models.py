@@ -31,32 +31,28 @@ def run(cmd: ModelsCmd) -> None:
         )
         return
     table = Table(title="Models", title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("name", "about"):
-        table.add_column(heading)
-    for heading in ("env steps", "GPU minutes", "success"):
-        table.add_column(heading, justify="right")
+    table.add_column("name", no_wrap=True)
+    table.add_column("about")
+    table.add_column("env steps", justify="right", no_wrap=True)
     for name, model in models.items():
-        table.add_row(
-            name,
-            f"{model.about}\n[dim]{model.hardware}, commit {model.commit}, "
-            f"seed {model.seed}[/]",
-            f"{model.env_steps / 1e6:.0f} M",
-            f"{model.minutes:.1f}",
-            "\n".join(_highlights(model.results)),
-        )
+        lines = [
+            model.about,
+            *(f"[dim]{line}[/]" for line in _highlights(model.results)),
+        ]
+        table.add_row(name, "\n".join(lines), f"{model.env_steps / 1e6:.0f} M")
     Terminal().print(table)
 
 
 def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Pick a line for each suite: its column `all`, else its columns' mean."""
-    lines = []
+    """Say in a line for each suite how often the policy succeeds."""
+    lines: dict[str, list[str]] = {}
     for result in results:
         suite, columns = result["suite"], result["columns"]
-        shares = [column["success"] for column in columns.values()]
-        share = (
-            columns["all"]["success"] if "all" in columns else sum(shares) / len(shares)
-        )
-        what = "all" if "all" in columns else "mean"
+        if "all" in columns:
+            name, share = f"{suite['name']} all", columns["all"]["success"]
+        else:
+            shares = [column["success"] for column in columns.values()]
+            name, share = f"{suite['name']}, mean", sum(shares) / len(shares)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
-        lines.append(f"{suite['name']} {what}{at}: {100.0 * share:.1f} %")
-    return lines
+        lines.setdefault(name, []).append(f"{100.0 * share:.1f} %{at}")
+    return [f"{name}: {', '.join(parts)}" for name, parts in lines.items()]

@@ -25,7 +25,10 @@ ENGINES = (
     *("mujoco", "mjbatch", "mujoco-warp", "warp-lang"),
     *("torch", "numpy", "rsl-rl-lib", "onnxruntime", "scipy"),
 )
-SOURCES = ("domains", "evaluation", "learning", "physics", "robots", "task")
+SOURCES = (
+    *("domains", "evaluation", "learning", "physics", "robots", "task"),
+    *("graphs.py", "records.py"),
+)
 """Parts of this package that an episode hangs on."""
 
 
@@ -51,7 +54,7 @@ def software() -> dict[str, str]:
     digest = hashlib.sha256()
     root = Path(str(files("horizon_rl")))
     for part in SOURCES:
-        for file in sorted((root / part).rglob("*")):
+        for file in [root / part, *sorted((root / part).rglob("*"))]:
             if file.suffix in (".py", ".toml"):
                 digest.update(file.relative_to(root).as_posix().encode())
                 digest.update(file.read_bytes())

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from horizon_rl.errors import InputError
 from horizon_rl.physics.rows import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.records import encode
@@ -15,8 +17,26 @@ from horizon_rl.robots import Robot, build_robot, load_body, load_mjcf
 WORDS = ("name", "title", "sources", "licence", "estimated")
 """What is said of a body, not what it is."""
 
-MODEL_FIELDS = BODY_FIELDS + EFFECT_FIELDS + SHARED_FIELDS
+MODEL_FIELDS = (
+    *BODY_FIELDS,
+    *EFFECT_FIELDS,
+    *SHARED_FIELDS,
+    # What robots built here have none of, or all have alike.
+    *("dof_solimp", "dof_solref", "geom_fluid", "geom_gap", "geom_solmix"),
+    *("eq_active0", "eq_data", "eq_obj1id", "eq_obj2id", "eq_solimp", "eq_solref"),
+    *("eq_type", "exclude_signature", "hfield_data", "hfield_size"),
+    *("pair_dim", "pair_friction", "pair_gap", "pair_geom1", "pair_geom2"),
+    *("pair_margin", "pair_solimp", "pair_solref", "pair_solreffriction"),
+    *("tendon_damping", "tendon_frictionloss", "tendon_lengthspring"),
+    *("tendon_limited", "tendon_range", "tendon_stiffness", "wrap_objid", "wrap_prm"),
+)
 """All that moves an imported robot."""
+
+OPTIONS = (
+    *("density", "disableflags", "enableflags", "gravity", "noslip_iterations"),
+    *("viscosity", "wind"),
+)
+"""The file's own options: what `set_options` leaves as it is."""
 
 ROBOT_FIELDS = (
     *("qpos_adr", "dof_adr", "joint_sign", "joint_offset_rad", "foot_geom_ids"),
@@ -45,11 +65,12 @@ def load_evaluated_body(source: str) -> Body:
         return Body(build_robot(morphology), facts)
     robot = load_mjcf(path)
     fields = [(robot.model, name) for name in MODEL_FIELDS]
+    fields += [(robot.model.opt, name) for name in OPTIONS]
     fields += [(robot, name) for name in ROBOT_FIELDS]
     # The compiler computes some of these: nine digits are the same on all machines. As
     # text, since JSON has no word for a motor fact that the file does not tell.
     facts = {
-        name: " ".join(f"{x:.9g}" for x in getattr(owner, name).ravel())
+        name: " ".join(f"{x:.9g}" for x in np.ravel(getattr(owner, name)))
         for owner, name in fields
     }
     return Body(robot, facts)

@@ -35,9 +35,9 @@ from horizon_rl.robots import Robot
 wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
 
 ITERATIONS, LS_ITERATIONS, TOLERANCE = 8, 10, 1e-5
-"""The solver's caps and tolerance. With all groups wide open and random actions 0.3 % of
-the world-steps end at the cap; 20, 50 and 1e-6, which the CPU's caps amount to, move no
-median of the parity tests and take 1.24 times as long. docs/physics.md has the table."""
+"""The solver's caps and tolerance. With all groups wide open and random actions 0.4 % of
+the world-steps end at the cap. 20, 50 and 1e-6, as on the CPU, bring a trot from 4 to 2
+micrometres of the CPU's and take 1.24 times as long: docs/results.md has the table."""
 
 KEPT = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "xfrc_applied", "time")
 """The engine's state: what the next step starts from."""

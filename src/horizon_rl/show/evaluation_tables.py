@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from horizon_rl.evaluation.evaluate import Evaluation
-from horizon_rl.evaluation.explain import Factor, Failure
+from horizon_rl.evaluation.explain import NUM_BINS, Factor, Failure
 from horizon_rl.evaluation.results import success_table, summaries
 from horizon_rl.evaluation.statistics import (
     Estimate,
@@ -128,12 +128,11 @@ def factors_table(column: str, factors: Sequence[Factor]) -> Table:
         table.caption = f"Even these tell nothing (p >= {TELLING:g})."
     for factor in telling or factors[:3]:
         unit = f", {factor.unit}" if factor.unit else ""
-        shares = (f"{100.0 * b.success:3.0f}" for b in factor.bins)
         table.add_row(
             f"{factor.name}{unit}",
             f"{factor.values.min():.3g}",
             f"{factor.values.max():.3g}",
-            " ".join(shares),
+            _shares(factor),
             _where(factor),
         )
     return table
@@ -159,6 +158,15 @@ def failures_table(suite: Suite, column: str, failures: Sequence[Failure]) -> Ta
             *(f"{value:.3g}" for value in failure.values.values()),
         )
     return table
+
+
+def _shares(factor: Factor) -> str:
+    """Print success in every step of the range, a dash where no scenario lies."""
+    low, width = factor.values.min(), np.ptp(factor.values) / NUM_BINS
+    shares = ["  -"] * NUM_BINS
+    for b in factor.bins:
+        shares[round((b.low - low) / width)] = f"{100.0 * b.success:3.0f}"
+    return " ".join(shares)
 
 
 def _where(factor: Factor) -> str:

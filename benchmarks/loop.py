@@ -1,0 +1,75 @@
+"""The whole training loop, part by part: half Go2, half other bodies, all groups wide.
+
+    python benchmarks/loop.py transformer 4096
+    HORIZON_COMPILE=update python benchmarks/loop.py transformer 16384
+
+Prints milliseconds per iteration on the device's clock. `horizon bench train` measures
+the same loop with fewer parts.
+"""
+
+import dataclasses
+import sys
+import time
+from collections import Counter
+from statistics import median
+from typing import Any
+
+import torch
+
+from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.training import Trainer, preset_cfg
+
+WARM_UP, MEASURED = 4, 6
+
+
+def main(policy: Any, num_envs: int) -> None:
+    cfg = dataclasses.replace(
+        preset_cfg("paper", policy),
+        num_envs=num_envs,
+        robot="mixed",
+        levels="all=1",
+        segment_iterations=1 << 30,
+    )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    began = time.perf_counter()
+    trainer = Trainer(cfg, paper_catalogue(), device=device)
+    on, learner, env = trainer.env.device, trainer.learner, trainer.env
+    watches = {
+        "act": Stopwatch.around(learner, "act", on),
+        "env": Stopwatch.around(env, "step", on),
+        "physics": Stopwatch.around(env.backend, "step", on),
+        "push": Stopwatch.around(env.backend, "push", on),
+        "reset": Stopwatch.around(env.backend, "reset", on),
+        "process": Stopwatch.around(learner, "process_env_step", on),
+        "returns": Stopwatch.around(learner, "compute_returns", on),
+    }
+    segment = trainer.run_segment()
+    for _ in range(WARM_UP):
+        next(segment)
+        finish(on)
+        for watch in watches.values():
+            watch.lap()
+    print(f"start-up {time.perf_counter() - began:.1f} s")
+    rows, began = [], time.perf_counter()
+    for _ in range(MEASURED):
+        last = next(segment)
+        laps = [watch.lap() for watch in watches.values()]
+        rows.append([last.collect_s, last.learn_s, *laps])
+    finish(on)
+    whole = (time.perf_counter() - began) / MEASURED
+    names = ["collect", "learn", *watches]
+    columns = zip(*rows, strict=True)
+    for name, column in zip(names, columns, strict=True):
+        print(f"{name:8} {1e3 * median(column):8.2f} ms")
+    print(
+        f"all      {1e3 * whole:8.2f} ms: {cfg.steps_per_iteration / whole:,.0f} steps/s"
+    )
+    with count_waits(on) as waits:
+        next(segment)
+    print(f"host waits in an iteration: {len(waits)}", Counter(waits).most_common(4))
+    print(env.backend.counters)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,29 @@
+"""Benchmarks run, and their figures can be kept."""
+
+import json
+
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("torch")
+
+from horizon_rl.cli import main
+
+
+def test_evaluation_is_measured_beside_the_environment(tmp_path, capsys):
+    file = tmp_path / "figures.jsonl"
+    args = ["bench", "eval", "--envs", "8", "--repeats", "1", "--save", str(file)]
+    for _ in range(2):
+        assert main([*args, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out.split("\n}\n")[1] + "\n}")
+    assert figures["ratio"] > 0.0
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == 2 and lines[1]["figures"] == figures
+    assert lines[0]["settings"]["envs"] == 8
+    assert lines[0]["hardware"]["cores"] >= 1 and lines[0]["versions"]["mujoco"]
+
+
+def test_unwritable_file_is_a_clear_error(tmp_path, capsys):
+    args = ["bench", "curriculum", "--repeats", "1"]
+    assert main([*args, "--save", str(tmp_path / "none" / "figures.jsonl")]) == 2
+    assert "cannot write" in capsys.readouterr().err
