@@ -239,6 +239,8 @@ MINE = ("--suite", "mine.toml")
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
         (["stand", *MINE, "--figures", "f"], "name a column"),
         (["stand", "stand", *MINE, "--explain", "plain"], "name only one"),
+        (["a=stand", "b=stand", "a=stand", *MINE], "'a' is the same policy twice"),
+        (["stand", *MINE, "--threads", "-1"], "--threads is -1; accepted: at least 0"),
         (["stand", *MINE, "--json", "no/a.json"], "no folder no"),
         (["stand", *MINE, "--json", "."], "a folder, not a file"),
         (["stand", *MINE, "--explain", "plain", "--figures", "code.py"], "a file, not"),

@@ -58,6 +58,19 @@ def test_reader_that_stops_reading_is_no_error():
     assert run.stdout == "{\n" and run.stderr == ""
 
 
+def test_full_gpu_is_told_in_one_line(capsys, monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def fill(cmd):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+
+    monkeypatch.setattr("horizon_rl.cli.domains.run", fill)
+    assert main(["domains"]) == 1
+    err = capsys.readouterr().err
+    assert "memory of the GPU is full: take fewer worlds" in err
+    assert len(err.splitlines()) == 1
+
+
 def test_bench_measures_the_core(capsys):
     assert main(["bench", "curriculum", "--repeats", "1", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

@@ -1,5 +1,7 @@
 """Evaluations: what is counted is what happened, to the bit, and only once."""
 
+import subprocess
+import sys
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ import torch
 
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+from horizon_rl.evaluation.array_cache import SOURCES, ArrayCache, default_folder
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
 from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
@@ -401,6 +403,15 @@ def test_changed_software_never_meets_what_is_kept(
     monkeypatch.setattr(module, lambda: {"mujoco": "another"})
     run("stand", make_suite(), cache=cache)
     assert len(count_runs) == 24
+
+
+def test_software_is_all_that_an_evaluation_imports():
+    code = "import sys, horizon_rl.evaluation.evaluate\nprint(*sys.modules)"
+    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    parts = {m.split(".")[1] for m in modules if m.startswith("horizon_rl.")}
+    # No episode hangs on how errors are told, files written and models found.
+    harmless = {"durable", "errors", "models", "ranks"}
+    assert parts - harmless == {part.removesuffix(".py") for part in SOURCES}
 
 
 def cut(content: bytes) -> bytes:

@@ -7,6 +7,7 @@ import pytest
 
 from horizon_rl.evaluation.explain import bin_success, explain, quantities, worst
 from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.show.evaluation_tables import factors_table
 from horizon_rl.show.failure_figure import draw_failures
 from horizon_rl.task import EpisodeTable
 
@@ -82,6 +83,18 @@ def test_what_does_not_vary_is_left_out(make_suite):
     names = {f.name for f in explain(suite.frozen["a"], won)}
     assert "mass.scale" not in names and "com.offset x" not in names
     assert {"com.offset y", "|com.offset|", "commanded speed"} <= names
+
+
+def test_table_leaves_a_gap_where_no_scenario_lies(column):
+    mass = np.array([0.0, 0.5, 1.5, 7.0, 8.0])
+    few = replace(column, instances=column.instances | {"mass.scale": mass})
+    won = np.array([True, True, False, False, False])
+    factors = [f for f in explain(few, won) if f.name == "mass.scale"]
+    shares = list(factors_table("all", factors).columns[3].cells)
+    # Eight steps from 0 to 8, the last of which holds both 7 and 8.
+    assert [str(cell).split() for cell in shares] == [
+        ["100", "0", *["-"] * 5, "0"],
+    ]
 
 
 def test_bins_by_hand():

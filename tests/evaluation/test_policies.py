@@ -311,6 +311,15 @@ def test_array_that_runs_backwards_is_taken(code):
     assert found.tolist() == [list(range(11, -1, -1))]
 
 
+def test_module_of_the_working_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    text = "import numpy as np\ndef act(x): return np.zeros((len(x), 12))\n"
+    (tmp_path / "policy_of_this_folder.py").write_text(text)
+    policy = load_policy("policy_of_this_folder:act").make(CPU)
+    assert act(policy, np.zeros((4, 45))).shape == (4, 12)
+
+
 def test_function_of_a_module(code, monkeypatch):
     monkeypatch.syspath_prepend(code.parent)
     assert act(load_policy("mine:level").make(CPU), np.zeros((4, 45))).shape == (4, 12)

@@ -1,6 +1,7 @@
 """Suites are frozen: the same numbers for everyone, and a hash that covers them all."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -148,6 +149,17 @@ def test_any_number_of_a_file_changes_the_hash_of_its_body(tmp_path):
         file.write_text(content)
         digests.add(make(robot=str(file)).digest)
     assert len(digests) == len(contents)
+
+
+def test_file_that_has_changed_is_read_again(tmp_path):
+    file = tmp_path / "a.xml"
+    digests = set()
+    for moment, size in enumerate((0.02, 0.021)):
+        file.write_text(TINY_DOG.replace("GEOM", f"size='{size}'"))
+        os.utime(file, ns=(moment, moment))
+        assert load_evaluated_body(str(file)) is load_evaluated_body(str(file))
+        digests.add(make(robot=str(file)).digest)
+    assert len(digests) == 2
 
 
 def test_file_of_the_same_content_has_the_same_hash(tmp_path):

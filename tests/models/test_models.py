@@ -83,3 +83,4 @@ def test_policy_of_another_kind_is_refused(tmp_path, capsys):
     args = ["--preset", "laptop", "--init", "base", "--run", str(tmp_path / "run")]
     assert main(["train", *args]) == 2
     assert "is of another policy" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -9,6 +9,7 @@ import torch
 from horizon_rl.errors import InputError
 from horizon_rl.task import FALL_CAUSES, NUM_ACTOR, CommandCfg, NoiseCfg, TaskCfg
 from horizon_rl.task.motion import observe_motion
+from horizon_rl.task.rewards import total_reward
 
 ZERO = torch.zeros((4, 12))
 
@@ -163,6 +164,34 @@ def test_nothing_of_the_last_episode_is_left_after_a_reset(make_env, make_scenar
     assert torch.isfinite(reward).all()
 
 
+def test_acceleration_is_the_change_of_velocity_over_a_step(
+    make_env, make_scenarios, monkeypatch
+):
+    seen = []
+
+    def note(step, dt):
+        seen.append(step.joint_acceleration.clone())
+        return total_reward(step, dt)
+
+    monkeypatch.setattr("horizon_rl.task.env.total_reward", note)
+    env = make_env()
+    begin(env, make_scenarios(env.cfg))
+    for _ in range(2):
+        before = env.backend.state.joint_velocity.clone()
+        env.step(torch.ones(4, 12))
+        change = env.backend.state.joint_velocity - before
+        torch.testing.assert_close(seen[-1], change / 0.02)
+
+
+def test_scenario_that_runs_again_repeats_itself_to_the_bit(make_env, make_scenarios):
+    env = make_env(num_envs=16, episode_s=0.2)
+    env.begin(make_scenarios(env.cfg, m=1), seed=0)
+    actions = 3.0 * torch.randn((10, 16, 12), generator=torch.manual_seed(0))
+    first, second = ([env.step(a)[1] for a in actions] for _ in range(2))
+    assert len(env.episodes.table()) == 32
+    assert torch.equal(torch.stack(first), torch.stack(second))
+
+
 def test_start_of_later_episodes_counts_from_begin(make_env, make_scenarios):
     env = make_env(episode_s=0.1)
     begin(env, make_scenarios(env.cfg))
@@ -219,6 +248,19 @@ def test_same_seed_gives_the_same_trajectories(make_env, make_scenarios):
         return torch.stack(history)
 
     assert torch.equal(run(), run())
+
+
+def test_another_seed_takes_other_rows(make_env, make_scenarios):
+    env = make_env(num_envs=16, episode_s=0.1)
+    scenarios = make_scenarios(env.cfg, m=64)
+    taken = []
+    for seed in (0, 1):
+        env.begin(scenarios, seed)
+        for _ in range(10):
+            env.step(torch.zeros((16, 12)))
+        taken.append(env.episodes.table().row.tolist())
+    (first, later), (other, _) = ((rows[:16], rows[16:]) for rows in taken)
+    assert len(taken[0]) == 32 and first != later and first != other
 
 
 def test_rows_outside_the_scenarios_are_refused(make_env, make_scenarios):

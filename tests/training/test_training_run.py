@@ -140,6 +140,19 @@ def test_init_takes_the_weights_and_not_the_counters(tiny, tmp_path):
     assert second.trainer.iteration == 0
 
 
+def test_init_keeps_the_rate_it_was_told_and_can_be_resumed(tiny, tmp_path):
+    first = Run.create(tiny(), PAPER, tmp_path / "first")
+    list(first.iterations())
+    cfg = tiny(seed=5)
+    newest = list_checkpoints(first.path)[-1]
+    second = Run.create(cfg, PAPER, tmp_path / "second", init=newest)
+    told = cfg.learner.ppo.learning_rate
+    assert second.trainer.learner.learning_rate == pytest.approx(told)
+    resumed = Run.resume(second.path)
+    assert_same(weights(resumed), weights(first))
+    assert resumed.trainer.learner.learning_rate == pytest.approx(told)
+
+
 def test_nan_in_one_world_does_not_reach_the_weights(tiny, tmp_path):
     trainer = Trainer(tiny(), PAPER)
     segment = trainer.run_segment()

@@ -61,6 +61,15 @@ def main(args: list[str] | None = None) -> int:
         # A full disk, a directory taken away: the last commit is still intact.
         print(f"horizon: {error}", file=sys.stderr)
         return 1
+    except RuntimeError as error:
+        # By its name: torch may not even be installed.
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        print(
+            "horizon: the memory of the GPU is full: take fewer worlds, or --device cpu",
+            file=sys.stderr,
+        )
+        return 1
     except KeyboardInterrupt:
         print("horizon: interrupted", file=sys.stderr)
         return 130

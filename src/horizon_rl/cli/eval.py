@@ -22,7 +22,7 @@ from rich.progress import (
 
 from horizon_rl.cli.common import Terminal, needs_extra, read_catalogue
 from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.errors import InputError, require, unknown
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import (
@@ -92,6 +92,7 @@ def run(cmd: EvalCmd) -> None:
     suites = _load_suites(cmd)
     _check(cmd, suites)
     policies = [load_policy(source, name) for name, source in map(_split, cmd.policies)]
+    _refuse_doubles(policies)
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
     # The floor comes last: a reader waits for the policy, not for it.
@@ -135,6 +136,7 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     """Refuse what cannot end well before the long work begins."""
     if not cmd.policies:
         raise InputError("name at least one policy: a checkpoint, a run, ...")
+    require("--threads", cmd.threads, 0)
     suite = suites[0]
     if cmd.episodes is not None and not 1 <= cmd.episodes <= suite.num_episodes:
         raise InputError(
@@ -154,6 +156,17 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
         raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
     if cmd.json and cmd.json.is_dir():
         raise InputError(f"--json {cmd.json}: a folder, not a file")
+
+
+def _refuse_doubles(policies: Sequence[EvaluatedPolicy]) -> None:
+    """Refuse one policy as two seeds of a method: it would seem to have no spread."""
+    seen = set()
+    for policy in policies:
+        if policy.digest and (policy.name, policy.digest) in seen:
+            raise InputError(
+                f"'{policy.name}' is the same policy twice, not two training seeds"
+            )
+        seen.add((policy.name, policy.digest))
 
 
 def _split(text: str) -> tuple[str, str]:

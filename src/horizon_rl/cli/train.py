@@ -26,7 +26,6 @@ from horizon_rl.models import find_checkpoint
 
 with needs_extra("train"):
     from horizon_rl.learning import NonFiniteError
-    from horizon_rl.learning.checkpoint import load_checkpoint
     from horizon_rl.ranks import Ranks, join
     from horizon_rl.training import (
         Iteration,
@@ -111,13 +110,7 @@ def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
     path = ranks.once(lambda: cmd.run or new_run_path(Path("logs/train"), label))
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
     init = find_checkpoint(cmd.init) if cmd.init else None
-    if init:  # A bad one is refused before a run is begun.
-        ranks.once(lambda: load_checkpoint(init).record)
-    run = Run.create(cfg, catalogue, path, cmd.device, ranks)
-    if init:
-        ranks.once(lambda: run.start_from(init))
-        ranks.once(run.save)  # So that a resumed run starts from there too.
-    return run
+    return Run.create(cfg, catalogue, path, cmd.device, ranks, init)
 
 
 def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:

@@ -52,17 +52,29 @@ class Body:
     facts: dict[str, Any]
 
 
-@cache
 def load_evaluated_body(source: str) -> Body:
     """Load a preset, an intervention (go2+stilts), or an MJCF file by its path."""
     path = Path(source)
     if path.suffix.lower() not in (".xml", ".mjcf"):
-        try:
-            morphology = load_body(source)
-        except InputError as error:
-            raise InputError(f"{error}; or an MJCF file, *.xml") from error
-        facts = {k: v for k, v in encode(morphology).items() if k not in WORDS}
-        return Body(build_robot(morphology), facts)
+        return _load_named(source)
+    # A file may change while a session goes on, and a folder be left.
+    changed_ns = path.stat().st_mtime_ns if path.exists() else 0
+    return _load_file(path, path.resolve(), changed_ns)
+
+
+@cache
+def _load_named(name: str) -> Body:
+    try:
+        morphology = load_body(name)
+    except InputError as error:
+        raise InputError(f"{error}; or an MJCF file, *.xml") from error
+    facts = {k: v for k, v in encode(morphology).items() if k not in WORDS}
+    return Body(build_robot(morphology), facts)
+
+
+@cache
+def _load_file(path: Path, place: Path, changed_ns: int) -> Body:
+    """Import a robot; anew if `path` means another place, or the file has changed."""
     robot = load_mjcf(path)
     fields = [(robot.model, name) for name in MODEL_FIELDS]
     fields += [(robot.model.opt, name) for name in OPTIONS]

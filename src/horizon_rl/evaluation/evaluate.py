@@ -151,7 +151,8 @@ class Padded:
         self._policy, self._num_worlds = policy, num_worlds
 
     def reset(self, mask: torch.Tensor) -> None:
-        self._policy.reset(self._pad(mask))
+        # Blank worlds begin anew all the time: whoever asks whether all do, is right.
+        self._policy.reset(~self._pad(~mask))
 
     def act(self, observations: TensorDict) -> torch.Tensor:
         n = len(observations)

@@ -163,6 +163,8 @@ def _find(module: str, attribute: str, source: str) -> Any:
         )
         if not all(part.isidentifier() for part in module.split(".")):
             raise InputError(missing)
+        # As `python -m` would: modules of the working folder can be imported.
+        sys.path.insert(0, str(Path.cwd()))
         try:
             loaded = importlib.import_module(module)
         except ModuleNotFoundError as error:

@@ -28,7 +28,6 @@ SWINGS = (0.0, 0.2, -0.2, 0.4, -0.4)
 """Angles by which all thighs are swung, rad: feet further back or forth."""
 LEANS = (0.0, 0.2, -0.2, 0.4, -0.4)
 """Angles by which all hips are turned, rad: feet further left or right."""
-GRAVITY = 9.81
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +161,7 @@ def _demands(
     """
     ipos = pool.fields["body_ipos"][ids]
     centres = stance.links + np.einsum("bij,nbj->nbi", stance.rotation, ipos)
-    weights = GRAVITY * pool.fields["body_mass"][ids]
+    weights = -pool.robot.model.opt.gravity[2] * pool.fields["body_mass"][ids]
     force, moment = pool.wrench[ids, :3].copy(), pool.wrench[ids, 3:].copy()
     moment += np.cross(centres[:, pool.robot.trunk_body_id], force)
     pull = np.zeros_like(centres)

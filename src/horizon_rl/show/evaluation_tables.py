@@ -71,13 +71,14 @@ def side_by_side(
     table.add_column("column")
     for name in methods:
         table.add_column(escape(name), justify="right", overflow="fold")
-    table.add_column("stand", justify="right", style="dim", no_wrap=True)
+    if stand:
+        table.add_column("stand", justify="right", style="dim", no_wrap=True)
     table.add_column("impossible", justify="right", style="dim", no_wrap=True)
     spreads = [spread_by_column(_scores(seeds)) for seeds in methods.values()]
     floor = summaries(stand) if stand else {}
     for name, *cells in zip(first.columns, *spreads, strict=True):
-        standing = _percent(floor[name].success if name in floor else None)
-        rest = standing, _percent(impossible.get(name))
+        standing = [_percent(floor[name].success)] if stand else []
+        rest = *standing, _percent(impossible.get(name))
         table.add_row(_folded(name), *map(str, cells), *rest)
     return table
 
@@ -117,7 +118,7 @@ def factors_table(column: str, factors: Sequence[Factor]) -> Table:
     """Lay out success by bins of each telling factor, at least the first three."""
     telling = [f for f in factors if f.chance < TELLING]
     table = _table(f"Success, %, in {column}, by value in equal steps from low to high")
-    table.add_column("parameter")
+    table.add_column("parameter", overflow="fold")
     table.add_column("from", justify="right")
     table.add_column("to", justify="right")
     table.add_column("success %", no_wrap=True)
@@ -127,9 +128,10 @@ def factors_table(column: str, factors: Sequence[Factor]) -> Table:
     if not telling:
         table.caption = f"Even these tell nothing (p >= {TELLING:g})."
     for factor in telling or factors[:3]:
-        unit = f", {factor.unit}" if factor.unit else ""
+        name = f"{factor.name}, {factor.unit}" if factor.unit else factor.name
         table.add_row(
-            f"{factor.name}{unit}",
+            # Beside eight shares a long name would not fit.
+            name if len(name) <= 15 else name.replace(".", ".\n"),
             f"{factor.values.min():.3g}",
             f"{factor.values.max():.3g}",
             _shares(factor),

@@ -68,10 +68,14 @@ class Run:
         path: Path,
         device: str = "auto",
         ranks: Ranks = ALONE,
+        init: Path | None = None,
     ) -> "Run":
-        """Start a run; a directory that holds one already is refused."""
+        """Start a run, perhaps from the weights of the checkpoint `init`.
+
+        A directory that holds one already is refused.
+        """
         run = cls(Trainer(cfg, catalogue, device=device, ranks=ranks), path)
-        ranks.once(run._make_directory)
+        ranks.once(lambda: run._make_directory(init))
         return run
 
     @classmethod
@@ -149,8 +153,6 @@ class Run:
             load_state_tensors(self.trainer.learner, checkpoint.tensors)
         except InputError as error:
             raise InputError(f"{path} is of another policy: {error}") from error
-        rate = checkpoint.record.numbers["learning_rate"]
-        self.trainer.learner.learning_rate = rate
         return checkpoint.record
 
     def save(self) -> Path:
@@ -181,8 +183,12 @@ class Run:
             levels=trainer.catalogue.parse_levels(trainer.cfg.levels),
         )
 
-    def _make_directory(self) -> None:
+    def _make_directory(self, init: Path | None) -> None:
+        if init:
+            self.start_from(init)  # It may not fit: then nothing has been written.
         make_run_directory(self.path, CONFIG)
+        if init:
+            self.save()  # Before the settings: no run exists that lacks it.
         settings = {
             "train": encode(self.trainer.cfg),
             "catalogue": encode(self.trainer.catalogue),
@@ -194,6 +200,7 @@ class Run:
         """Take over what the run has learnt and counted so far."""
         if newest := newest_checkpoint(self.path):
             record = self.start_from(newest)
+            self.trainer.learner.learning_rate = record.numbers["learning_rate"]
             self.trainer.iteration = record.counters["iteration"]
             self.trainer.segment = record.counters["segment"]
             self.trained_s = record.numbers["trained_s"]
