@@ -10,7 +10,6 @@ from horizon_rl.domains.catalogue import (
 from horizon_rl.domains.parameter import Parameter, Range
 from horizon_rl.domains.sampling import Instances, place, sample
 from horizon_rl.domains.toml import (
-    find_line,
     load_catalogue,
     paper_catalogue,
     parse_catalogue,
@@ -25,7 +24,6 @@ __all__ = [
     "Parameter",
     "Range",
     "Ranges",
-    "find_line",
     "load_catalogue",
     "paper_catalogue",
     "parse_catalogue",

@@ -1,12 +1,11 @@
 """Suites as TOML: the built-in ones and the users' own are written the same way."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from horizon_rl.domains import Catalogue, Range, find_line, paper_catalogue
+from horizon_rl.domains import Catalogue, Range, paper_catalogue
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.body import load_evaluated_body
 from horizon_rl.evaluation.suite import Column, Suite
@@ -14,6 +13,7 @@ from horizon_rl.physics.effects import EFFECTS
 from horizon_rl.records import decode
 from horizon_rl.robots import REFERENCE
 from horizon_rl.task import SuccessCfg, TaskCfg
+from horizon_rl.toml_text import TomlText, Where, is_number
 
 BUILT_IN = ("ood", "compositions", "interventions", "robots")
 SUITE_KEYS = (
@@ -23,7 +23,6 @@ SUITE_KEYS = (
 COLUMN_KEYS = ("robot", "motors", "groups", "levels", "parameters")
 
 T = TypeVar("T")
-Where = tuple[str, ...]
 Spans = dict[str, tuple[Range, ...]]
 
 
@@ -58,17 +57,15 @@ def load_suite(
     return reader.suite(name, severity, robot)
 
 
-class _Reader:
-    """Turns tables into columns, and knows the text they came from."""
+class _Reader(TomlText):
+    """Turns tables into columns."""
 
     def __init__(self, text: str, source: str, catalogue: Catalogue):
-        self.text, self.source, self.catalogue = text, source, catalogue
+        super().__init__(text, source)
+        self.catalogue = catalogue
 
     def suite(self, name: str, severity: float | None, robot: str | None) -> Suite:
-        try:
-            data = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{self.source}: not valid TOML: {error}") from error
+        data = self.parse()
         self._expect_keys(data, SUITE_KEYS, ())
         tables = self._table(data.get("columns", {}), ("columns",))
         if severity is not None:
@@ -197,8 +194,8 @@ class _Reader:
         return spans
 
     def _span(self, value: Any, where: Where) -> Range | None:
-        ends = [value, value] if _is_number(value) else value
-        if isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends)):
+        ends = [value, value] if is_number(value) else value
+        if isinstance(ends, list) and len(ends) == 2 and all(map(is_number, ends)):
             low, high = (self._number(end, where) for end in ends)
             return self._build(where, lambda: Range(low, high))
         return None
@@ -219,14 +216,8 @@ class _Reader:
         if isinstance(value, dict):
             for key, inner in value.items():
                 self._expect_finite(inner, (*where, key))
-        elif _is_number(value):
+        elif is_number(value):
             self._number(value, where)
-
-    def _number(self, value: Any, where: Where) -> float:
-        # TOML knows inf and nan, and whole numbers too large for a float.
-        if not _is_number(value) or not abs(value) < 1e300:
-            self._fail(where, f"{value!r} is not a finite number")
-        return float(value)
 
     def _count(self, data: Mapping[str, Any], key: str, usual: int, least: int) -> int:
         value = data.get(key, usual)
@@ -234,38 +225,6 @@ class _Reader:
             accepted = f"accepted: whole numbers, at least {least}"
             self._fail((key,), f"{value!r}; {accepted}")
         return value
-
-    def _string(self, value: Any, where: Where) -> str:
-        if not isinstance(value, str):
-            self._fail(where, f"{value!r} is not a string")
-        return value
-
-    def _table(self, value: Any, where: Where) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            self._fail(where, f"{value!r} is not a table")
-        return value
-
-    def _expect_keys(
-        self, table: Mapping[str, Any], accepted: tuple[str, ...], where: Where
-    ) -> None:
-        for key in table:
-            if key not in accepted:
-                self._fail((*where, key), unknown("key", key, accepted))
-
-    def _build(self, where: Where, make: Any) -> Any:
-        """Call `make`, adding the place in the file to what it complains about."""
-        try:
-            return make()
-        except InputError as error:
-            self._fail(where, str(error))
-
-    def _fail(self, where: Where, message: str) -> NoReturn:
-        # A quoted key counts as its parts, as `find_line` splits it.
-        keys = tuple(".".join(where).split("."))
-        place = f"{self.source}:{find_line(self.text, keys)}"
-        raise InputError(
-            f"{': '.join(filter(None, (place, '.'.join(where))))}: {message}"
-        )
 
 
 def _expand(
@@ -286,7 +245,3 @@ def _expand(
 def _check_severity(severity: float) -> None:
     if not 0.0 <= severity <= 1.0:
         raise InputError(f"severity is {severity:g}; accepted: 0..1")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
