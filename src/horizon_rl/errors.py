@@ -1,6 +1,7 @@
 """Errors a user can mend: what was wrong, where, and what is accepted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite
 
@@ -34,3 +35,16 @@ def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:
     close = get_close_matches(name, names, n=1)
     guess = f": did you mean '{close[0]}'?" if close else "."
     return f"unknown {kind} '{name}'{guess} Accepted: {', '.join(names)}"
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Say which extra to install where an import inside fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("horizon_rl"):
+            raise
+        raise InputError(
+            f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
+        ) from error

@@ -11,7 +11,7 @@ MISSING = [name for name in NEEDED if find_spec(name) is None]
 if MISSING:  # The base install cannot evaluate.
     collect_ignore_glob = [
         *("test_suite*.py", "test_policies.py", "test_evaluate.py"),
-        *("test_explain.py", "test_statics.py"),
+        *("test_explain.py", "test_statics.py", "test_kept_results.py"),
     ]
 
 ACTORS = {
@@ -93,3 +93,26 @@ def make_checkpoint(tmp_path):
         return path
 
     return make
+
+
+@pytest.fixture
+def run():
+    """Return a function that evaluates, keeping nothing unless given a cache."""
+    from horizon_rl.evaluation.array_cache import ArrayCache
+    from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+    from horizon_rl.evaluation.policies import load_policy
+
+    def evaluate(policy, suite, n=None, cache=None, threads=1, **options) -> Evaluation:
+        if isinstance(policy, str | Path):
+            policy = load_policy(str(policy))
+        evaluator = Evaluator(cache or ArrayCache(None), "cpu", threads)
+        return evaluator.evaluate(policy, suite, n, **options)
+
+    return evaluate
+
+
+@pytest.fixture
+def small_chunk(monkeypatch):
+    from horizon_rl.evaluation import evaluate
+
+    monkeypatch.setattr(evaluate, "CHUNK", 4)

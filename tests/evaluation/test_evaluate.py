@@ -1,19 +1,15 @@
 """Evaluations: what is counted is what happened, to the bit, and only once."""
 
-import subprocess
-import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tables import assert_equal, constant, head
 
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.array_cache import SOURCES, ArrayCache, default_folder
-from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
 from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
 from horizon_rl.learning import export_onnx, load_actor
@@ -27,42 +23,6 @@ episodes = 6
 episode_s = 1.0
 command = { max_speed = 0.0, max_yaw_rate = 0.0 }
 """
-
-
-def constant(*actions: float) -> EvaluatedPolicy:
-    """Return a policy that always takes one action per leg: hip, thigh, calf."""
-    row = np.tile(np.array(actions, dtype=np.float32), 4)
-    policy = as_policy(lambda obs: np.tile(row, (len(obs), 1)))
-    return EvaluatedPolicy("constant", lambda device: policy)
-
-
-def assert_equal(a: EpisodeTable, b: EpisodeTable) -> None:
-    assert len(a) == len(b)
-    for field in fields(EpisodeTable):
-        x, y = getattr(a, field.name), getattr(b, field.name)
-        np.testing.assert_array_equal(x, y, err_msg=field.name)
-
-
-def head(table: EpisodeTable, n: int) -> EpisodeTable:
-    return EpisodeTable(*(getattr(table, f.name)[:n] for f in fields(EpisodeTable)))
-
-
-@pytest.fixture
-def run():
-    """Return a function that evaluates, keeping nothing unless given a cache."""
-
-    def evaluate(policy, suite, n=None, cache=None, threads=1, **options) -> Evaluation:
-        if isinstance(policy, str | Path):
-            policy = load_policy(str(policy))
-        evaluator = Evaluator(cache or ArrayCache(None), "cpu", threads)
-        return evaluator.evaluate(policy, suite, n, **options)
-
-    return evaluate
-
-
-@pytest.fixture
-def small_chunk(monkeypatch):
-    monkeypatch.setattr(evaluate_module, "CHUNK", 4)
 
 
 # What is counted.
@@ -293,193 +253,6 @@ def test_scenario_meets_the_same_noise_in_every_chunk(make_suite, run, monkeypat
     first, second = (np.stack(seen[4][i : i + steps]) for i in (0, steps))
     np.testing.assert_array_equal(np.stack(seen[8])[:, :4], first)
     np.testing.assert_array_equal(np.stack(seen[8])[:, 4:6], second[:, :2])
-
-
-# Kept results.
-
-
-@pytest.fixture
-def cache(own_cache):
-    assert default_folder() == own_cache
-    return ArrayCache(default_folder())
-
-
-@pytest.fixture
-def count_runs(monkeypatch):
-    """Count scenarios as they run."""
-    rows_run: list[int] = []
-
-    def spy(env, policy, scenarios, seed, progress, rows):
-        rows_run.extend(rows)
-        return rollout(env, policy, scenarios, seed, progress, rows)
-
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
-    return rows_run
-
-
-def test_second_evaluation_runs_nothing(make_suite, run, cache, count_runs):
-    first = run("stand", make_suite(), cache=cache)
-    assert len(count_runs) == 12
-    second = run("stand", make_suite(), cache=cache)
-    assert len(count_runs) == 12
-    for name, table in first.columns.items():
-        assert_equal(table, second.columns[name])
-        for field in fields(EpisodeTable):
-            a, b = (getattr(x.columns[name], field.name) for x in (first, second))
-            assert a.dtype == b.dtype
-
-
-def test_fewer_episodes_come_from_what_is_kept(make_suite, run, cache, count_runs):
-    whole = run("stand", make_suite(), cache=cache)
-    few = run("stand", make_suite(), 3, cache=cache)
-    assert len(count_runs) == 12
-    assert_equal(few.columns["heavy"], head(whole.columns["heavy"], 3))
-    run("stand", make_suite(), cache=cache)
-    assert len(count_runs) == 12
-
-
-def test_more_episodes_run_only_the_chunks_that_are_missing(
-    make_suite, run, cache, count_runs, small_chunk
-):
-    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
-    run("stand", suite, 6, cache=cache)
-    assert count_runs == [0, 1, 2, 3, 4, 5]
-    count_runs.clear()
-    result = run("stand", suite, 9, cache=cache)
-    # The second chunk was not whole.
-    assert count_runs == [4, 5, 6, 7, 8]
-    assert_equal(result.columns["a"], run("stand", suite, 9).columns["a"])
-
-
-def test_killed_evaluation_goes_on_where_it_was(
-    make_suite, run, cache, count_runs, small_chunk, monkeypatch
-):
-    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
-    spy = evaluate_module.rollout
-
-    def killed(env, policy, scenarios, seed, progress, rows):
-        if rows.start > 0:
-            raise KeyboardInterrupt
-        return spy(env, policy, scenarios, seed, progress, rows)
-
-    monkeypatch.setattr(evaluate_module, "rollout", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run("stand", suite, cache=cache)
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
-    count_runs.clear()
-    result = run("stand", suite, cache=cache)
-    assert count_runs == list(range(4, 11))
-    assert_equal(result.columns["a"], run("stand", suite).columns["a"])
-
-
-def test_another_suite_or_policy_never_meets_what_is_kept(
-    make_suite, make_checkpoint, run, cache, count_runs
-):
-    checkpoint = make_checkpoint(seed=1)
-    suites = [
-        make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}"),
-        make_suite("episodes=2\n[task]\nepisode_s=0.12\n[columns]\na={}"),
-        make_suite("episodes=2\nseed=1\n[task]\nepisode_s=0.1\n[columns]\na={}"),
-        make_suite("episodes=2\nrobots=['a1']\n[task]\nepisode_s=0.1\n[columns]\na={}"),
-    ]
-    for i, suite in enumerate(suites, start=1):
-        run(checkpoint, suite, cache=cache)
-        assert len(count_runs) == 2 * i
-    others = make_checkpoint(seed=2), make_checkpoint(seed=1, action_scale=0.3), "stand"
-    for i, policy in enumerate(others, start=5):
-        run(policy, suites[0], cache=cache)
-        assert len(count_runs) == 2 * i
-    # A name, and what counts as a success, change no episode.
-    run(load_policy(str(checkpoint), "other"), suites[0], cache=cache)
-    run(checkpoint, replace(suites[0], success=SuccessCfg(max_error=0)), cache=cache)
-    assert len(count_runs) == 14
-
-
-def test_changed_software_never_meets_what_is_kept(
-    make_suite, run, cache, count_runs, monkeypatch
-):
-    run("stand", make_suite(), cache=cache)
-    module = "horizon_rl.evaluation.array_cache.software"
-    monkeypatch.setattr(module, lambda: {"mujoco": "another"})
-    run("stand", make_suite(), cache=cache)
-    assert len(count_runs) == 24
-
-
-def test_software_is_all_that_an_evaluation_imports():
-    code = "import sys, horizon_rl.evaluation.evaluate\nprint(*sys.modules)"
-    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    parts = {m.split(".")[1] for m in modules if m.startswith("horizon_rl.")}
-    # No episode hangs on how errors are told, files written and models found.
-    harmless = {"durable", "errors", "models", "ranks"}
-    assert parts - harmless == {part.removesuffix(".py") for part in SOURCES}
-
-
-def cut(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
-def flip(content: bytes, at: int) -> bytes:
-    return content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda _: b"",
-        lambda _: b"nonsense",
-        cut,
-        lambda content: flip(content, content.index(b"returns.npy") + 60),
-        # The first of two mentions is the array's own, the second the table of them.
-        lambda content: flip(content, content.rindex(b"returns.npy")),
-    ],
-    ids=["empty", "nonsense", "cut", "number", "name"],
-)
-def test_damaged_file_is_left_out_with_a_warning_and_mended(
-    make_suite, run, cache, own_cache, count_runs, damage
-):
-    suite = make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}")
-    first = run("stand", suite, cache=cache)
-    [file] = own_cache.rglob("*.npz")
-    content = file.read_bytes()
-    file.write_bytes(damage(content))
-    with pytest.warns(UserWarning, match="is damaged and left out"):
-        second = run("stand", suite, cache=cache)
-    assert len(count_runs) == 4
-    assert_equal(first.columns["a"], second.columns["a"])
-    assert file.read_bytes() == content
-    run("stand", suite, cache=cache)
-    assert len(count_runs) == 4
-
-
-def test_cache_that_cannot_be_written_only_warns(make_suite, run, tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    cache = ArrayCache(tmp_path / "file")
-    with pytest.warns(UserWarning, match="cannot keep results") as warnings:
-        result = run("stand", make_suite(), cache=cache)
-    assert len(warnings) == 1 and len(result.columns["plain"]) == 6
-
-
-def test_full_disk_only_warns(make_suite, run, cache, own_cache, monkeypatch):
-    def full(path, data):
-        raise OSError(28, "No space left on device")
-
-    module = "horizon_rl.evaluation.array_cache.write_file"
-    monkeypatch.setattr(module, full)
-    with pytest.warns(UserWarning, match="No space left"):
-        run("stand", make_suite(), cache=cache)
-    assert not list(own_cache.rglob("*.npz"))
-
-
-def test_python_code_is_never_kept(make_suite, run, cache, own_cache, count_runs):
-    for _ in range(2):
-        run(constant(0.0, 0.0, 0.0), make_suite(), cache=cache)
-    assert len(count_runs) == 24 and not own_cache.exists()
-
-
-def test_no_folder_keeps_nothing(make_suite, run, own_cache, count_runs):
-    for _ in range(2):
-        run("stand", make_suite(), cache=ArrayCache(None))
-    assert len(count_runs) == 24 and not own_cache.exists()
 
 
 # As a file.

@@ -18,7 +18,8 @@ pytest.importorskip("mjbatch")
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.graphs import WARM_UPS
 from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner, state_tensors
-from horizon_rl.physics import WorldState, sample_pool
+from horizon_rl.physics import sample_pool
+from horizon_rl.physics.backend import allocate_state
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NUM_ACTIONS, TaskCfg, VelocityEnv, draw_scenarios
 
@@ -39,22 +40,7 @@ class Puppet:
     def __init__(self, robot, num_worlds: int, device: str):
         self.robot, self.num_worlds = robot, num_worlds
         self.device = torch.device(device)
-
-        def zeros(*shape, dtype=torch.float32):
-            return torch.zeros((num_worlds, *shape), device=device, dtype=dtype)
-
-        self.state = WorldState(
-            root_position=zeros(3),
-            root_quat=zeros(4),
-            linear_velocity=zeros(3),
-            angular_velocity=zeros(3),
-            joint_position=zeros(12),
-            joint_velocity=zeros(12),
-            torque=zeros(12),
-            foot_force=zeros(4),
-            trunk_force=zeros(),
-            healthy=zeros(dtype=torch.bool),
-        )
+        self.state = allocate_state(num_worlds, self.device)
         self.time = torch.arange(num_worlds, device=device).float()
 
     def load(self, pool):

@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -38,19 +37,6 @@ class Terminal(Console):
 def print_json(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()
-
-
-@contextmanager
-def needs_extra(extra: str) -> Iterator[None]:
-    """Say which extra to install where an import inside fails."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("horizon_rl"):
-            raise
-        raise InputError(
-            f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
-        ) from error
 
 
 def refuse_changes(

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from horizon_rl.cli.common import Terminal, needs_extra, print_json
+from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.curriculum import replay
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.records import encode
 from horizon_rl.rehearsal import JOURNAL
 

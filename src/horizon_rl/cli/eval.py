@@ -20,9 +20,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from horizon_rl.cli.common import Terminal, needs_extra, read_catalogue
+from horizon_rl.cli.common import Terminal, read_catalogue
 from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, require, unknown
+from horizon_rl.errors import InputError, needs_extra, require, unknown
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import (
@@ -113,6 +113,8 @@ def run(cmd: EvalCmd) -> None:
             name: impossible_share(column, cmd.episodes or len(column), cache)
             for name, column in suite.frozen.items()
         }
+        if suite.about:
+            console.print(suite.about, style="dim", markup=False)
         _print_tables(console, evaluations, stand, impossible)
         if cmd.explain:
             _explain(console, evaluations[0], cmd.explain, cmd.figures)

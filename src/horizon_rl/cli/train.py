@@ -16,12 +16,11 @@ from rich.table import Table
 
 from horizon_rl.cli.common import (
     Terminal,
-    needs_extra,
     new_run_path,
     read_catalogue,
     refuse_changes,
 )
-from horizon_rl.errors import InputError, RunError, unknown
+from horizon_rl.errors import InputError, RunError, needs_extra, unknown
 from horizon_rl.models import find_checkpoint
 
 with needs_extra("train"):

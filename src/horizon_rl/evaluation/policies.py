@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.learning import LearnedPolicy, load_actor
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.models import find_checkpoint, model_names
@@ -126,12 +126,8 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    try:
+    with needs_extra("onnx"):
         from horizon_rl.evaluation.onnx_policy import OnnxPolicy
-    except ModuleNotFoundError as error:
-        raise InputError(
-            "evaluating an ONNX file needs onnxruntime: pip install 'horizon-rl[onnx]'"
-        ) from error
     try:
         policy = OnnxPolicy(content)
     except InputError as error:

@@ -53,8 +53,9 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tenso
     """Weigh values [n, heads, S, -] by queries [n, heads, T, -], where `mask` is true.
 
     On a GPU by plain products: torch's fused kernels are made for long sequences and
-    wide heads. For one query of 128 keys, heads of 16 and 4096 worlds they take 2.0 ms,
-    this 0.36; for 24 queries of 151 keys, back and forth, 3.0 and 1.2 (H200).
+    wide heads. For 24 queries of 151 keys, heads of 16 and 1024 worlds they take 3.0 ms
+    back and forth, this 1.2; acting for 4096 worlds 2.4 ms a step in all, with this 0.7
+    (H200, benchmarks/results/h200.jsonl).
     """
     if queries.device.type == "cpu":
         return scaled_dot_product_attention(queries, keys, values, attn_mask=mask)

@@ -44,6 +44,26 @@ class WorldState:
     """[n] bool: finite, also its targets, not running away, not reset by the engine."""
 
 
+def allocate_state(num_worlds: int, device: torch.device) -> WorldState:
+    """Make the tensors that a backend writes into."""
+
+    def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        return torch.zeros((num_worlds, *shape), dtype=dtype, device=device)
+
+    return WorldState(
+        root_position=zeros(3),
+        root_quat=zeros(4),
+        linear_velocity=zeros(3),
+        angular_velocity=zeros(3),
+        joint_position=zeros(12),
+        joint_velocity=zeros(12),
+        torque=zeros(12),
+        foot_force=zeros(4),
+        trunk_force=zeros(),
+        healthy=zeros(dtype=torch.bool),
+    )
+
+
 @dataclass
 class Counters:
     """What went wrong in the engine since the backend was made."""

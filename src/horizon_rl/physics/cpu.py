@@ -2,7 +2,7 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from mjbatch import Batch
 
 from horizon_rl.errors import InputError
-from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, WorldState
+from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
 from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rows import WORLD_FIELDS, check_same_structure
@@ -69,7 +69,7 @@ class CpuBackend:
         self._positions = _as_slice(robot.qpos_adr)
         self._sign = torch.from_numpy(robot.joint_sign).float()
         self._offset = torch.from_numpy(robot.joint_offset_rad).float()
-        self.state = _allocate(num_worlds)
+        self.state = allocate_state(num_worlds, self.device)
 
     def load(self, pool: Pool) -> None:
         check_same_structure([self.robot, pool.robot])
@@ -165,18 +165,3 @@ def _as_slice(adr: np.ndarray) -> slice | np.ndarray:
     first = int(adr[0])
     consecutive = np.array_equal(adr, np.arange(first, first + len(adr)))
     return slice(first, first + len(adr)) if consecutive else adr
-
-
-def _allocate(num_worlds: int) -> WorldState:
-    widths = {"root_quat": 4, "foot_force": 4, "trunk_force": 0, "healthy": 0}
-    joints = ("joint_position", "joint_velocity", "torque")
-    return WorldState(
-        **{
-            field.name: torch.zeros(
-                (num_worlds, width) if width else (num_worlds,),
-                dtype=torch.bool if field.name == "healthy" else torch.float32,
-            )
-            for field in fields(WorldState)
-            for width in (12 if field.name in joints else widths.get(field.name, 3),)
-        }
-    )

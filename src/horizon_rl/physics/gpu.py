@@ -15,7 +15,12 @@ import warp as wp
 
 from horizon_rl.errors import InputError
 from horizon_rl.physics import gpu_kernels as kernels
-from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, WorldState
+from horizon_rl.physics.backend import (
+    PHYSICS_STEPS,
+    Counters,
+    WorldState,
+    allocate_state,
+)
 from horizon_rl.physics.gpu_model import (
     STATE_COLUMNS,
     columns_of_model,
@@ -147,7 +152,7 @@ class GpuBackend:
     def _make_arguments(self) -> None:
         """Wrap once what the kernels of every step take."""
         n, robot = self.num_worlds, self.robot
-        self.state = _allocate_state(n, self.device)
+        self.state = allocate_state(n, self.device)
         self._targets = torch.zeros((n, 12), device=self.device)
         self._upset = torch.zeros(n, dtype=torch.bool, device=self.device)
         self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
@@ -286,21 +291,3 @@ class GpuBackend:
         if self._stream is None or self._stream.cuda_stream != stream.cuda_stream:
             self._stream = wp.stream_from_torch(stream)
         return self._stream
-
-
-def _allocate_state(n: int, device: torch.device) -> WorldState:
-    def zeros(*shape: int) -> torch.Tensor:
-        return torch.zeros((n, *shape), device=device)
-
-    return WorldState(
-        root_position=zeros(3),
-        root_quat=zeros(4),
-        linear_velocity=zeros(3),
-        angular_velocity=zeros(3),
-        joint_position=zeros(12),
-        joint_velocity=zeros(12),
-        torque=zeros(12),
-        foot_force=zeros(4),
-        trunk_force=zeros(),
-        healthy=torch.zeros(n, dtype=torch.bool, device=device),
-    )

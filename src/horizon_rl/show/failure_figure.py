@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.evaluation.explain import Factor
 
 COLUMNS = 3
@@ -12,11 +12,8 @@ DOTS, BAND = "#1f5fa8", "#9dbfe0"
 
 def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
     """Draw success by bins of each factor, with its 95 % interval, into a PNG or SVG."""
-    try:
+    with needs_extra("plot"):
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        message = "drawing needs matplotlib: pip install 'horizon-rl[plot]'"
-        raise InputError(message) from error
     columns = min(len(factors), COLUMNS)
     rows = -(-len(factors) // columns)
     # Wide enough for the title where there is only one.

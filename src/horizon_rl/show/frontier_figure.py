@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.errors import InputError
+from horizon_rl.errors import InputError, needs_extra
 
 BAND = {"coarse": "#9ecae1", "recovery": "#fdd0a2", "retry": "#bcbddc"}
 BAND["clock"] = BAND["coarse"]
@@ -27,14 +27,10 @@ def draw_frontiers(
         if path.suffix not in FORMATS:
             accepted = ", ".join(FORMATS)
             raise InputError(f"cannot draw to '{path}'; accepted endings: {accepted}")
-    try:
+    with needs_extra("plot"):
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "drawing needs matplotlib: pip install 'horizon-rl[plot]'"
-        ) from error
     figure = Figure(figsize=(9, 0.7 + 1.15 * len(groups)), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(groups), sharex=True, sharey=True, squeeze=False)[:, 0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from horizon_rl import robots
-from horizon_rl.errors import InputError
+from horizon_rl.errors import needs_extra
 from horizon_rl.robots import Robot
 
 ROW_WIDTH_M = 5.0
@@ -17,11 +17,8 @@ DPI = 100
 
 def save_robots(path: Path, standing: Sequence[Robot]) -> None:
     """Draw robots side by side, in rows, to one scale and with their names."""
-    try:
+    with needs_extra("plot"):
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        message = "drawing needs matplotlib: pip install 'horizon-rl[plot]'"
-        raise InputError(message) from error
     tiles = robots.draw_robots(standing, PIXELS_PER_M)
     widths = [tile.shape[1] for tile in tiles]
     rows = _in_rows(widths)

@@ -1,0 +1,26 @@
+"""Episode tables in tests, compared and cut; and a policy to fill them."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy
+from horizon_rl.task import EpisodeTable
+
+
+def assert_equal(a: EpisodeTable, b: EpisodeTable) -> None:
+    assert len(a) == len(b)
+    for field in fields(EpisodeTable):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        np.testing.assert_array_equal(x, y, err_msg=field.name)
+
+
+def head(table: EpisodeTable, n: int) -> EpisodeTable:
+    return EpisodeTable(*(getattr(table, f.name)[:n] for f in fields(EpisodeTable)))
+
+
+def constant(*actions: float) -> EvaluatedPolicy:
+    """Return a policy that always takes one action per leg: hip, thigh, calf."""
+    row = np.tile(np.array(actions, dtype=np.float32), 4)
+    policy = as_policy(lambda obs: np.tile(row, (len(obs), 1)))
+    return EvaluatedPolicy("constant", lambda device: policy)

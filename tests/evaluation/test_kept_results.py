@@ -1,0 +1,197 @@
+"""Results on disk: what was run is not run again, what has changed is."""
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import pytest
+from tables import assert_equal, constant, head
+
+from horizon_rl.evaluation import evaluate as evaluate_module
+from horizon_rl.evaluation.array_cache import SOURCES, ArrayCache, default_folder
+from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.task import EpisodeTable, SuccessCfg, rollout
+
+
+@pytest.fixture
+def cache(own_cache):
+    assert default_folder() == own_cache
+    return ArrayCache(default_folder())
+
+
+@pytest.fixture
+def count_runs(monkeypatch):
+    """Count scenarios as they run."""
+    rows_run: list[int] = []
+
+    def spy(env, policy, scenarios, seed, progress, rows):
+        rows_run.extend(rows)
+        return rollout(env, policy, scenarios, seed, progress, rows)
+
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    return rows_run
+
+
+def test_second_evaluation_runs_nothing(make_suite, run, cache, count_runs):
+    first = run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+    second = run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+    for name, table in first.columns.items():
+        assert_equal(table, second.columns[name])
+        for field in fields(EpisodeTable):
+            a, b = (getattr(x.columns[name], field.name) for x in (first, second))
+            assert a.dtype == b.dtype
+
+
+def test_fewer_episodes_come_from_what_is_kept(make_suite, run, cache, count_runs):
+    whole = run("stand", make_suite(), cache=cache)
+    few = run("stand", make_suite(), 3, cache=cache)
+    assert len(count_runs) == 12
+    assert_equal(few.columns["heavy"], head(whole.columns["heavy"], 3))
+    run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 12
+
+
+def test_more_episodes_run_only_the_chunks_that_are_missing(
+    make_suite, run, cache, count_runs, small_chunk
+):
+    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    run("stand", suite, 6, cache=cache)
+    assert count_runs == [0, 1, 2, 3, 4, 5]
+    count_runs.clear()
+    result = run("stand", suite, 9, cache=cache)
+    # The second chunk was not whole.
+    assert count_runs == [4, 5, 6, 7, 8]
+    assert_equal(result.columns["a"], run("stand", suite, 9).columns["a"])
+
+
+def test_killed_evaluation_goes_on_where_it_was(
+    make_suite, run, cache, count_runs, small_chunk, monkeypatch
+):
+    suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    spy = evaluate_module.rollout
+
+    def killed(env, policy, scenarios, seed, progress, rows):
+        if rows.start > 0:
+            raise KeyboardInterrupt
+        return spy(env, policy, scenarios, seed, progress, rows)
+
+    monkeypatch.setattr(evaluate_module, "rollout", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run("stand", suite, cache=cache)
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    count_runs.clear()
+    result = run("stand", suite, cache=cache)
+    assert count_runs == list(range(4, 11))
+    assert_equal(result.columns["a"], run("stand", suite).columns["a"])
+
+
+def test_another_suite_or_policy_never_meets_what_is_kept(
+    make_suite, make_checkpoint, run, cache, count_runs
+):
+    checkpoint = make_checkpoint(seed=1)
+    suites = [
+        make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+        make_suite("episodes=2\n[task]\nepisode_s=0.12\n[columns]\na={}"),
+        make_suite("episodes=2\nseed=1\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+        make_suite("episodes=2\nrobots=['a1']\n[task]\nepisode_s=0.1\n[columns]\na={}"),
+    ]
+    for i, suite in enumerate(suites, start=1):
+        run(checkpoint, suite, cache=cache)
+        assert len(count_runs) == 2 * i
+    others = make_checkpoint(seed=2), make_checkpoint(seed=1, action_scale=0.3), "stand"
+    for i, policy in enumerate(others, start=5):
+        run(policy, suites[0], cache=cache)
+        assert len(count_runs) == 2 * i
+    # A name, and what counts as a success, change no episode.
+    run(load_policy(str(checkpoint), "other"), suites[0], cache=cache)
+    run(checkpoint, replace(suites[0], success=SuccessCfg(max_error=0)), cache=cache)
+    assert len(count_runs) == 14
+
+
+def test_changed_software_never_meets_what_is_kept(
+    make_suite, run, cache, count_runs, monkeypatch
+):
+    run("stand", make_suite(), cache=cache)
+    module = "horizon_rl.evaluation.array_cache.software"
+    monkeypatch.setattr(module, lambda: {"mujoco": "another"})
+    run("stand", make_suite(), cache=cache)
+    assert len(count_runs) == 24
+
+
+def test_software_is_all_that_an_evaluation_imports():
+    code = "import sys, horizon_rl.evaluation.evaluate\nprint(*sys.modules)"
+    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    parts = {m.split(".")[1] for m in modules if m.startswith("horizon_rl.")}
+    # No episode hangs on how errors are told, files written and models found.
+    harmless = {"durable", "errors", "models", "ranks"}
+    assert parts - harmless == {part.removesuffix(".py") for part in SOURCES}
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda _: b"nonsense",
+        cut,
+        lambda content: flip(content, content.index(b"returns.npy") + 60),
+        # The first of two mentions is the array's own, the second the table of them.
+        lambda content: flip(content, content.rindex(b"returns.npy")),
+    ],
+    ids=["empty", "nonsense", "cut", "number", "name"],
+)
+def test_damaged_file_is_left_out_with_a_warning_and_mended(
+    make_suite, run, cache, own_cache, count_runs, damage
+):
+    suite = make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}")
+    first = run("stand", suite, cache=cache)
+    [file] = own_cache.rglob("*.npz")
+    content = file.read_bytes()
+    file.write_bytes(damage(content))
+    with pytest.warns(UserWarning, match="is damaged and left out"):
+        second = run("stand", suite, cache=cache)
+    assert len(count_runs) == 4
+    assert_equal(first.columns["a"], second.columns["a"])
+    assert file.read_bytes() == content
+    run("stand", suite, cache=cache)
+    assert len(count_runs) == 4
+
+
+def test_cache_that_cannot_be_written_only_warns(make_suite, run, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    cache = ArrayCache(tmp_path / "file")
+    with pytest.warns(UserWarning, match="cannot keep results") as warnings:
+        result = run("stand", make_suite(), cache=cache)
+    assert len(warnings) == 1 and len(result.columns["plain"]) == 6
+
+
+def test_full_disk_only_warns(make_suite, run, cache, own_cache, monkeypatch):
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    module = "horizon_rl.evaluation.array_cache.write_file"
+    monkeypatch.setattr(module, full)
+    with pytest.warns(UserWarning, match="No space left"):
+        run("stand", make_suite(), cache=cache)
+    assert not list(own_cache.rglob("*.npz"))
+
+
+def test_python_code_is_never_kept(make_suite, run, cache, own_cache, count_runs):
+    for _ in range(2):
+        run(constant(0.0, 0.0, 0.0), make_suite(), cache=cache)
+    assert len(count_runs) == 24 and not own_cache.exists()
+
+
+def test_no_folder_keeps_nothing(make_suite, run, own_cache, count_runs):
+    for _ in range(2):
+        run("stand", make_suite(), cache=ArrayCache(None))
+    assert len(count_runs) == 24 and not own_cache.exists()
