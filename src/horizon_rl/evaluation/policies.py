@@ -114,8 +114,12 @@ def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
         raise InputError(f"{path}: its settings lack {error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    identity = [checkpoint.record.weights_sha256, network, scale]
-    digest = hashlib.sha256(dumps(identity).encode()).hexdigest()
+    # The actor alone: a copy without critic or optimiser is the same policy.
+    identity = hashlib.sha256(dumps([network, scale]).encode())
+    for key, value in sorted(actor.state_dict().items()):
+        identity.update(f"{key}{tuple(value.shape)}".encode())
+        identity.update(value.numpy().tobytes())
+    digest = identity.hexdigest()
     return EvaluatedPolicy(
         name, lambda device: LearnedPolicy(actor.to(device)), digest, scale
     )
