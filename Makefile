@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS ?= dev
+ARGS ?=
 STAMP := $(VENV)/.installed
 
 # A .venv that cannot import this checkout (moved, broken, other Python) is stale.
@@ -24,8 +25,8 @@ $(STAMP): pyproject.toml constraints.txt Makefile
 	  -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
-train: install ## Run the main job: for now, the rehearsal of the curriculum.
-	$(BIN)/python -m horizon_rl rehearse
+train: install ## Train with HORIZON; flags in ARGS: make train ARGS="--resume last".
+	$(BIN)/python -m horizon_rl train $(ARGS)
 
 test: install ## Run the tests.
 	$(BIN)/python -m pytest

@@ -29,7 +29,7 @@ def main(policy: Any, num_envs: int) -> None:
         num_envs=num_envs,
         robot="mixed",
         levels="all=1",
-        segment_iterations=1 << 30,
+        phase_iterations=1 << 30,
     )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     began = time.perf_counter()
@@ -44,16 +44,16 @@ def main(policy: Any, num_envs: int) -> None:
         "process": Stopwatch.around(learner, "process_env_step", on),
         "returns": Stopwatch.around(learner, "compute_returns", on),
     }
-    segment = trainer.run_segment()
+    phase = trainer.run_phase(0, {})
     for _ in range(WARM_UP):
-        next(segment)
+        next(phase)
         finish(on)
         for watch in watches.values():
             watch.lap()
     print(f"start-up {time.perf_counter() - began:.1f} s")
     rows, began = [], time.perf_counter()
     for _ in range(MEASURED):
-        last = next(segment)
+        last = next(phase)
         laps = [watch.lap() for watch in watches.values()]
         rows.append([last.collect_s, last.learn_s, *laps])
     finish(on)
@@ -66,7 +66,7 @@ def main(policy: Any, num_envs: int) -> None:
         f"all      {1e3 * whole:8.2f} ms: {cfg.steps_per_iteration / whole:,.0f} steps/s"
     )
     with count_waits(on) as waits:
-        next(segment)
+        next(phase)
     print(f"host waits in an iteration: {len(waits)}", Counter(waits).most_common(4))
     print(env.backend.counters)
 

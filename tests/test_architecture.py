@@ -18,13 +18,13 @@ MAY_IMPORT = {
     "task": {"domains", "physics", "robots"},
     "learning": {"task"},
     "training": {"curriculum", "domains", "learning", "physics", "robots", "task"},
-    "models": {"learning"},
+    "models": {"curriculum", "learning"},
     "evaluation": {
         *("curriculum", "domains", "learning", "models"),
         *("physics", "robots", "task"),
     },
     "rehearsal": {"curriculum", "domains"},
-    "show": {"curriculum", "domains", "evaluation", "robots"},
+    "show": {"curriculum", "domains", "evaluation", "robots", "training"},
     "bench": {
         *("curriculum", "domains", "learning", "physics"),
         *("evaluation", "robots", "task", "training"),

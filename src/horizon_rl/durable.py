@@ -101,16 +101,20 @@ def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
             shutil.rmtree(path)
 
 
-def make_run_directory(path: Path, mark: str) -> None:
+def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     """Make a directory for a new run; one that holds anything is refused.
 
-    `mark` is the file by which a run of this kind is known.
+    Args:
+        path: Where.
+        mark: File by which a run of this kind is known.
+        ours: What a start that was cut off may have left there.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
         if (path / mark).exists():
             raise InputError(f"{path} already holds a run: resume it, or name another")
-        if any(not p.name.startswith(ASIDE) for p in path.iterdir()):
+        names = {p.name for p in path.iterdir() if not p.name.startswith(ASIDE)}
+        if names - set(ours):
             raise InputError(f"{path} is not empty: name a new directory for the run")
     except OSError as error:
         message = f"cannot write to run directory {path}: {error.strerror}"

@@ -1,5 +1,6 @@
 """`horizon train`, as a user runs it."""
 
+import errno
 import json
 import os
 import signal
@@ -15,15 +16,17 @@ pytest.importorskip("torch")
 import torch
 
 from horizon_rl.cli import main
+from horizon_rl.curriculum import committed_folder, replay
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.training import Run, newest_checkpoint
+from horizon_rl.training import Run
 
 TINY = [
     *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
-    *("--learner.ppo.num-steps", "8", "--steps", "384", "--probe-episodes", "8"),
+    *("--learner.ppo.num-steps", "8", "--steps", "1500", "--table", "0"),
     *("--learner.actor.hidden-dims", "32"),
 ]
+"""Phases of 7 iterations, 448 steps of training, from scratch."""
 
 
 @pytest.fixture
@@ -31,29 +34,54 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def test_run_reports_progress_success_and_where_it_lies(run, capsys):
-    assert main([*TINY, "--run", str(run)]) == 0
+def lines(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(run, capsys):
+    args = ["train", "--preset", "smoke", "--steps", "8000", "--task.episode-s", "0.5"]
+    assert main([*args, "--run", str(run), "--table", "2"]) == 0
     out = capsys.readouterr().out
-    assert f"Run: {run}" in out
-    assert "steps/s" in out and "collecting" in out and "time left" in out
-    assert "Finished: budget of 384 env steps spent." in out
-    assert "Success on 8 fresh episodes" in out
-    assert str(newest_checkpoint(run)) in out
-    assert json.loads((run / "config.json").read_text())["train"]["num_envs"] == 8
-    assert len((run / "metrics.jsonl").read_text().splitlines()) == 6
+    assert f"Run: {run}" in out and "base-mlp" in out
+    assert "phase 0: baseline 0 committed: episode length" in out
+    assert "phase 1: actuation 0.05" in out
+    assert "Frontiers after" in out and "coverage" in out
+    assert "ended: budget of 8000 env steps spent" in out
+    assert "Finished: budget of 8000 env steps spent." in out
+    assert "before" in out and "after" in out and "disturbance" in out
+    assert f"Checkpoint: {committed_folder(run)}" in out
     assert list(run.glob("events.out.tfevents*"))
+    entries = replay(run / "journal.jsonl").entries
+    assert sum(e.evidence.iterations for e in entries) == len(
+        lines(run / "metrics.jsonl")
+    )
+
+
+def test_tensorboard_gets_levels_coverage_gates_and_verdicts(run):
+    assert main([*TINY, "--run", str(run)]) == 0
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found = EventAccumulator(str(run))
+    found.Reload()
+    tags = set(found.Tags()["scalars"])
+    assert {"train/reward", "gate/tracking_error", "gate/anchor_return"} <= tags
+    assert {"mastered/mass", "coverage/com", "verdict/outcome"} <= tags
+    phases = len(replay(run / "journal.jsonl").entries)
+    assert len(found.Scalars("verdict/outcome")) == phases
 
 
 def test_transformer_of_the_papers_size_runs(run, capsys):
     args = ["train", "--preset", "smoke", "--policy", "transformer", "--run", str(run)]
-    assert main([*args, "--steps", "384", "--probe-episodes", "0"]) == 0
-    checkpoint = newest_checkpoint(run)
-    assert checkpoint is not None
-    config = load_checkpoint(checkpoint).record.config["learner"]["actor"]
+    args += ["--task.episode-s", "0.4", "--steps", "384", "--table", "0"]
+    assert main(args) == 0
+    assert "from scratch" in capsys.readouterr().out
+    folder = committed_folder(run)
+    assert folder is not None
+    config = load_checkpoint(folder).record.config["learner"]["actor"]
     assert (config["embedding_dim"], config["window"]) == (128, 127)
 
 
-def test_first_interrupt_saves_and_says_how_to_resume(run):
+def test_first_interrupt_stops_and_says_how_to_resume(run):
     command = [sys.executable, "-m", "horizon_rl", *TINY, "--run", str(run)]
     command += ["--steps", "100000000"]
     process = subprocess.Popen(
@@ -68,37 +96,77 @@ def test_first_interrupt_saves_and_says_how_to_resume(run):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
+    assert "was not judged and will run again" in out
     assert f"Go on with: horizon train --resume {run}" in out
-    assert newest_checkpoint(run) is not None
-    assert Run.resume(run).trainer.iteration > 0
+    resumed = Run.resume(run)
+    assert resumed.checkpoint.is_dir()
+    resumed.close()
 
 
-def test_init_starts_from_a_checkpoint(run, tmp_path, capsys):
+def test_init_takes_a_run_or_a_checkpoint(run, tmp_path, capsys):
     assert main([*TINY, "--run", str(run)]) == 0
-    checkpoint = str(newest_checkpoint(run))
-    args = [*TINY, "--init", checkpoint, "--run", str(tmp_path / "more")]
-    assert main(args) == 0
-    assert newest_checkpoint(tmp_path / "more") is not None
+    for number, source in enumerate((run, committed_folder(run))):
+        args = [*TINY, "--init", str(source), "--run", str(tmp_path / str(number))]
+        assert main(args) == 0
+        assert f"from {committed_folder(run)}" in capsys.readouterr().out
+    assert main([*TINY, "--init", "base", "--run", str(tmp_path / "no")]) == 2
+    assert "is of another policy" in capsys.readouterr().err
 
 
 def test_resumed_run_takes_a_new_budget_and_no_other_settings(run, capsys):
     assert main([*TINY, "--run", str(run)]) == 0
-    assert main(["train", "--resume", str(run), "--steps", "640"]) == 0
-    assert "budget of 640 env steps spent" in capsys.readouterr().out
-    assert len((run / "metrics.jsonl").read_text().splitlines()) == 10
+    before = len(lines(run / "metrics.jsonl"))
+    assert main(["train", "--resume", str(run), "--steps", "3000", "--table", "0"]) == 0
+    assert "budget of 3000 env steps spent" in capsys.readouterr().out
+    assert len(lines(run / "metrics.jsonl")) > before
+    assert main(["train", "--resume", str(run), "--table", "0"]) == 0
+    assert "budget of 3000 env steps spent" in capsys.readouterr().out
+    assert main(["status", str(run)]) == 0
+    assert "finished" in capsys.readouterr().out
     assert main(["train", "--resume", str(run), "--num-envs", "9"]) == 2
     assert "leave out --num-envs (is 8)" in capsys.readouterr().err
 
 
+def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", "last"]) == 2
+    assert "there is no run in logs/train" in capsys.readouterr().err
+    assert main(TINY) == 0
+    assert main(["train", "--resume", "last", "--table", "0"]) == 0
+    assert "Finished" in capsys.readouterr().out
+
+
 def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
-    def poisoned(self):
+    def poisoned(self, phase, levels):
         raise NonFiniteError("gradient not finite in minibatch 1 of 4")
         yield
 
-    monkeypatch.setattr("horizon_rl.training.trainer.Trainer.run_segment", poisoned)
+    monkeypatch.setattr("horizon_rl.training.trainer.Trainer.run_phase", poisoned)
     assert main([*TINY, "--run", str(run)]) == 1
     err = capsys.readouterr().err
-    assert "gradient not finite" in err and "Last good checkpoint: none yet" in err
+    assert "gradient not finite" in err
+    assert f"Last good checkpoint: {run / 'checkpoints' / 'initial'}" in err
+
+
+def test_full_disk_stops_with_a_clear_message(run, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("horizon_rl.training.run.write_evidence", full)
+    assert main([*TINY, "--run", str(run)]) == 1
+    err = capsys.readouterr().err
+    assert "No space left on device" in err and "The last commit is intact" in err
+    assert f"horizon train --resume {run}" in err and "Traceback" not in err
+
+
+def test_several_ranks_speak_once(run):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["-m", "--", "horizon_rl", *TINY, "--run", str(run), "--device", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Run: ") == 2 and done.stdout.count("Finished") == 1
+    assert "on each of 2 ranks" in done.stdout
+    assert len(list(run.glob("events.out.tfevents*"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,10 +176,11 @@ def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
         (["--policy", "mpl"], "unknown policy 'mpl': did you mean 'mlp'"),
         (["--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),
         (["--levels", "mas=1"], "unknown group 'mas': did you mean 'mass'"),
-        (["--num-envs", "0"], "num_envs is 0; at least 1"),
-        (["--num-envs", "-1"], "num_envs is -1; at least 1"),
-        (["--steps", "0"], "no budget: give --steps or --minutes"),
+        (["--num-envs", "0"], "num_envs is 0; accepted: at least 1"),
+        (["--groups", "mas"], "unknown group 'mas': did you mean 'mass'"),
+        (["--levels", "all=1"], "has none left to widen"),
         (["--init", "nowhere"], "no checkpoint 'nowhere'"),
+        (["--init", "bas"], "base, base-mlp; or scratch"),
         (["--resume", "nowhere"], "holds no run to resume"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
         (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),

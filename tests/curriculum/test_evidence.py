@@ -44,6 +44,14 @@ def test_window_keeps_the_last_by_start_time():
     assert window.start.tolist() == [2, 3]
 
 
+def test_episodes_that_began_together_are_taken_together():
+    # Recorded as they ended: a fall first, though it began with the others.
+    rows = [(0, 20, 1.0), (0, 50, 1.0), (10, 5, 9.0), (10, 50, 1.0), (10, 50, 1.0)]
+    window = select_window(episodes(*rows), phase_steps=100, max_length=50, window=2)
+    assert window.start.tolist() == [10, 10, 10]
+    assert window.length.tolist() == [5, 50, 50]
+
+
 def test_empty_window_is_no_measurement():
     window = select_window(episodes((90, 5, 1.0)), phase_steps=100, max_length=50)
     assert measure(window, max_length=50) == (None, None)

@@ -12,12 +12,17 @@ import pytest
 from evidence import FALLS, GOOD
 
 from horizon_rl.curriculum import (
+    CHECKPOINTS,
+    INITIAL,
+    JOURNAL,
     Checkpoint,
     Curriculum,
     CurriculumCfg,
     Journal,
     JournalError,
+    committed_folder,
     dump_state,
+    is_locked,
     load_state,
     replay,
 )
@@ -168,6 +173,44 @@ def test_second_process_on_the_same_journal_is_refused(path):
     other = subprocess.run(command, capture_output=True, text=True)
     journal.close()
     assert "is in use by another process" in other.stdout, other.stderr
+
+
+def test_journal_is_locked_while_its_run_is_alive(path):
+    assert not is_locked(path)
+    journal, _ = Journal.resume(path)
+    assert is_locked(path)
+    code = (
+        "import sys; from pathlib import Path; from horizon_rl.curriculum import *\n"
+        "print(is_locked(Path(sys.argv[1])))"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    other = subprocess.run(command, capture_output=True, text=True)
+    assert other.stdout == "True\n", other.stderr
+    journal.close()
+    assert not is_locked(path)
+
+
+def test_asking_whether_it_is_locked_neither_locks_nor_reads_it(path):
+    assert not is_locked(path)
+    before = path.read_bytes()
+    curriculum = Curriculum.resume(path)
+    assert is_locked(path) and is_locked(path)
+    curriculum.tell(GOOD)
+    curriculum.close()
+    assert path.read_bytes().startswith(before)
+
+
+def test_run_goes_on_from_the_checkpoint_that_its_journal_names(tmp_path):
+    path, checkpoints = tmp_path / JOURNAL, tmp_path / CHECKPOINTS
+    assert committed_folder(tmp_path) is None
+    curriculum = Curriculum.create(path, ["mass"])
+    assert committed_folder(tmp_path) is None
+    for name in (INITIAL, "phase-0", "phase-9"):
+        (checkpoints / name).mkdir(parents=True)
+    assert committed_folder(tmp_path) == checkpoints / INITIAL
+    curriculum.tell(GOOD, lambda decision: Checkpoint("phase-0", "0123"))
+    curriculum.tell(FALLS)
+    assert committed_folder(tmp_path) == checkpoints / "phase-0"
 
 
 def test_checkpoint_is_saved_before_the_line_that_names_it(tmp_path):

@@ -4,6 +4,7 @@ import math
 import random
 import tempfile
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from evidence import FALLS, FORGETS, GOOD
@@ -175,6 +176,19 @@ def test_the_one_that_just_failed_goes_next_only_if_it_is_alone(names, cfg, stre
         others = [f for f in after.frontiers if f.name != decision.frontier]
         if any(f.is_open for f in others):
             assert after.proposal.frontier != decision.frontier
+
+
+@settings(max_examples=300)
+@given(groups, configs, streams)
+def test_what_follows_was_in_the_outlook(names, cfg, stream):
+    curriculum = Curriculum(names, cfg)
+    for evidence in islice(stream, 60):
+        if curriculum.ask() is None:
+            break
+        outlook = curriculum.outlook()
+        curriculum.tell(stream.answer(curriculum.state, evidence))
+        following = curriculum.ask()
+        assert following is None or following in outlook
 
 
 @thousand

@@ -9,6 +9,7 @@ import pytest
 from evidence import FALLS, FORGETS, GOOD
 
 from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method
+from horizon_rl.errors import InputError
 
 EVIDENCE = {"P": GOOD, "F": FALLS}
 
@@ -290,3 +291,38 @@ def test_focused_mode_leaves_the_other_groups_at_their_mastered_level():
     assert proposal is not None
     assert proposal.levels == {"mass": 0.05, "com": 0.05}
     assert proposal.mastered == {"mass": 0.05, "com": 0.0}
+
+
+def test_outlook_is_what_a_pass_and_a_failure_would_lead_to():
+    curriculum = Curriculum(["mass", "com"])
+    after_pass, after_failure = curriculum.outlook()
+    assert (after_pass.kind, after_pass.levels) == ("coarse", {"mass": 0.05, "com": 0})
+    assert (after_failure.kind, after_failure.phase) == ("baseline", 1)
+    curriculum.tell(GOOD)
+    after_pass, after_failure = curriculum.outlook()
+    assert after_pass.levels == {"mass": 0.05, "com": 0.05}
+    assert after_failure.levels == {"mass": 0.0, "com": 0.05}
+    assert curriculum.state.phase == 1, "looking ahead decides nothing"
+
+
+def test_outlook_has_nothing_after_the_end():
+    curriculum = Curriculum(["mass"], CurriculumCfg(max_phases=1))
+    assert curriculum.ask() and curriculum.outlook() == ()
+    curriculum.tell(GOOD)
+    assert curriculum.outlook() == ()
+
+
+def test_clock_may_have_no_group_to_move():
+    cfg = apply_method("base", CurriculumCfg(max_phases=2))
+    curriculum = Curriculum([], cfg)
+    while proposal := curriculum.ask():
+        assert proposal.levels == proposal.mastered == {}
+        assert curriculum.tell(GOOD).action == "commit"
+    assert curriculum.state.phase == 2
+    assert curriculum.state.difficulty == 0.0
+
+
+@pytest.mark.parametrize("method", ["horizon", "joint", "no-rollback"])
+def test_evidence_cannot_move_what_is_not_there(method):
+    with pytest.raises(InputError, match="name each once, at least one"):
+        Curriculum([], apply_method(method, CurriculumCfg()))

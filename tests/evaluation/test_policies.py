@@ -11,6 +11,7 @@ import torch
 from onnx import TensorProto, helper
 from tensordict import TensorDict
 
+from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL, Curriculum
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.evaluation.policies import as_policy, load_policy
@@ -63,13 +64,15 @@ def test_policy_is_made_without_a_past(make_checkpoint, random_obs):
     np.testing.assert_array_equal(act(policy.make(CPU), random_obs[0]), first)
 
 
-def test_run_directory_takes_the_newest_checkpoint(make_checkpoint, tmp_path):
+def test_run_directory_stands_for_the_checkpoint_its_journal_names(
+    make_checkpoint, tmp_path
+):
     run = tmp_path / "run"
-    for seed, segment in ((1, "segment-00002"), (2, "segment-00010")):
-        make_checkpoint(seed=seed, path=run / "checkpoints" / segment)
-    newest = load_policy(str(run / "checkpoints" / "segment-00010"))
-    older = load_policy(str(run / "checkpoints" / "segment-00002"))
-    assert load_policy(str(run)).digest == newest.digest != older.digest
+    run.mkdir()
+    Curriculum.create(run / JOURNAL, ["mass"]).close()
+    named = make_checkpoint(seed=1, path=run / CHECKPOINTS / INITIAL)
+    make_checkpoint(seed=2, path=run / CHECKPOINTS / "phase-00000")
+    assert load_policy(str(run)).digest == load_policy(str(named)).digest
 
 
 def test_action_scale_is_that_of_the_checkpoints_task(make_checkpoint):

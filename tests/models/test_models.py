@@ -1,7 +1,9 @@
 """The policies that come with the package are what their records say."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
 from horizon_rl.cli import main
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
+from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
@@ -18,6 +22,7 @@ from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.models import find_checkpoint, model_names, model_path, read_model
 from horizon_rl.models.pack import pack_model
+from horizon_rl.training import Run, preset_cfg
 
 
 def test_base_and_its_twin_are_shipped():
@@ -29,9 +34,11 @@ def test_record_fits_the_weights(name):
     record, checkpoint = read_model(name), load_checkpoint(model_path(name))
     assert not any(key.startswith("adam.") for key in checkpoint.tensors)
     assert any(key.startswith("critic.") for key in checkpoint.tensors)
-    config = checkpoint.record.config
+    counters, config = checkpoint.record.counters, checkpoint.record.config
     per_iteration = config["num_envs"] * config["learner"]["ppo"]["num_steps"]
-    assert record.env_steps == checkpoint.record.counters["iteration"] * per_iteration
+    # What was made before there were probes does not count its steps.
+    steps = counters.get("env_steps", counters["iteration"] * per_iteration)
+    assert record.env_steps == steps
     policy = load_policy(name)
     for result in record.results:
         suite = result["suite"]
@@ -57,29 +64,50 @@ def test_command_lists_them(capsys):
     assert data["base"]["seed"] == 0 and data["base"]["results"]
 
 
-def test_name_is_a_checkpoint_and_so_are_a_run_and_its_newest(tmp_path):
+def test_name_is_a_checkpoint_and_so_is_a_directory(tmp_path):
     assert find_checkpoint("base") == model_path("base")
     with pytest.raises(InputError, match="no checkpoint 'bas'"):
         find_checkpoint("bas")
     with pytest.raises(InputError, match="nor a run with one"):
         find_checkpoint(str(tmp_path))
-    record = read_model("base-mlp")
-    pack_model(model_path("base-mlp"), tmp_path / "checkpoints" / "a", record)
-    assert find_checkpoint(str(tmp_path)) == tmp_path / "checkpoints" / "a"
+    copy = tmp_path / "copy"
+    pack_model(model_path("base-mlp"), copy, read_model("base-mlp"))
+    assert find_checkpoint(str(copy)) == copy
 
 
-def test_training_goes_on_from_a_shipped_policy(tmp_path, capsys):
-    run = str(tmp_path / "run")
-    args = ["--preset", "laptop", "--num-envs", "16", "--segment-iterations", "1"]
-    budget = ["--steps", "384", "--probe-episodes", "4", "--task.episode-s", "2"]
-    assert main(["train", *args, *budget, "--init", "base-mlp", "--run", run]) == 0
-    assert (
-        "Success on 4 fresh episodes, mean actions: 100.0%" in capsys.readouterr().out
-    )
+def walking(policy: str, path: Path) -> Run:
+    """Start a small run from a shipped policy, with gate C wide open."""
+    cfg = preset_cfg("smoke", "mlp")
+    gates = GateCfg(error_margin=1.0, return_margin=1.0)
+    curriculum = CurriculumCfg(gates=gates, max_phases=2)
+    cfg = replace(cfg, curriculum=curriculum, steps=0)
+    return Run.create(cfg, paper_catalogue(), path, "cpu", init=model_path(policy))
 
 
-def test_policy_of_another_kind_is_refused(tmp_path, capsys):
-    args = ["--preset", "laptop", "--init", "base", "--run", str(tmp_path / "run")]
-    assert main(["train", *args]) == 2
-    assert "is of another policy" in capsys.readouterr().err
+def test_training_goes_on_from_a_shipped_policy_and_commits(tmp_path):
+    run = walking("base-mlp", tmp_path / "run")
+    assert run.start == f"from {model_path('base-mlp')}"
+    assert find_checkpoint(str(run.path)) == run.checkpoint
+    entries = [event for event in run.events() if isinstance(event, Entry)]
+    assert [entry.decision.action for entry in entries] == ["commit", "commit"]
+    assert entries[1].proposal.levels["actuation"] == 0.05
+    for entry in entries:
+        assert entry.evidence.length == 1.0, "it walks already"
+        error = entry.evidence.anchor_error
+        assert error is not None and error < 0.5
+    assert find_checkpoint(str(run.path)).name == "phase-00001"
+    run.close()
+
+
+def test_run_stands_for_its_last_commit_and_not_for_its_newest_folder(tmp_path):
+    run = walking("base-mlp", tmp_path / "run")
+    run.close()
+    newer = run.path / "checkpoints" / "phase-00000"
+    shutil.copytree(run.checkpoint, newer)
+    assert find_checkpoint(str(run.path)).name == "initial"
+
+
+def test_policy_of_another_kind_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is of another policy"):
+        walking("base", tmp_path / "run")
     assert not (tmp_path / "run").exists()

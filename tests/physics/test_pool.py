@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 
 import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import mujoco
 import numpy as np
@@ -13,7 +13,7 @@ from worlds import begin, exact_pool, hold, limit_ranges, model_of, some_robots
 
 from horizon_rl.domains import Range, paper_catalogue
 from horizon_rl.errors import InputError
-from horizon_rl.physics import CpuBackend, sample_pool
+from horizon_rl.physics import CpuBackend, Pool, join_pools, sample_pool
 from horizon_rl.physics.ground import reach_down
 from horizon_rl.physics.rows import DERIVED_FIELDS
 from horizon_rl.robots import (
@@ -219,3 +219,54 @@ def test_a_backend_needs_no_row_of_its_own_for_a_world_that_does_not_reset():
     assert np.array_equal(backend._qpos[0], pool.start_qpos[1])
     assert np.array_equal(backend._qpos[1], before)
     assert np.array_equal(backend._fields["body_mass"][0], pool.fields["body_mass"][1])
+
+
+def test_joined_pools_are_their_parts_one_after_the_other():
+    robots, rng = some_robots(5), np.random.default_rng(7)
+    ranges = paper_catalogue().ranges({"mass": 0.5, "com": 1.0})
+    parts = [sample_pool(robots, paper_catalogue(), ranges, n, rng) for n in (4, 1, 3)]
+    joined = join_pools(parts)
+    assert len(joined) == 8 and joined.robot is parts[0].robot
+    for field in fields(Pool):
+        if field.name == "robot":
+            continue
+        whole = getattr(joined, field.name)
+        named = isinstance(whole, dict)
+        for key in whole if named else [None]:
+            column = whole[key] if named else whole
+            first = 0
+            for part in parts:
+                expected = getattr(part, field.name)
+                expected = expected[key] if named else expected
+                found = column[first : first + len(part)]
+                np.testing.assert_array_equal(found, expected, f"{field.name} {key}")
+                first += len(part)
+            assert first == len(column)
+
+
+def test_worlds_of_a_joined_pool_move_as_in_their_own():
+    robots, rng = some_robots(3), np.random.default_rng(8)
+    parts = [
+        sample_pool(robots, paper_catalogue(), limit_ranges(), n, rng) for n in (2, 3)
+    ]
+    ends = []
+    for pool in (*parts, join_pools(parts)):
+        backend = begin(pool)
+        hold(backend, pool, 10)
+        ends.append(backend.state.joint_position.clone())
+    assert torch.equal(torch.cat(ends[:2]), ends[2])
+
+
+def test_pools_of_different_robots_are_not_joined():
+    pools = [
+        sample_pool(
+            [build_robot(load_preset(name))],
+            paper_catalogue(),
+            paper_catalogue().ranges({}),
+            2,
+            np.random.default_rng(0),
+        )
+        for name in ("go2", "a1")
+    ]
+    with pytest.raises(InputError, match="different robots"):
+        join_pools(pools)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from horizon_rl.task import CommandCfg, PushCfg, TaskCfg
+from horizon_rl.task import CommandCfg, PushCfg, Stand, TaskCfg, join_scenarios, rollout
 from horizon_rl.task.scenarios import place_commands, place_pushes
 
 
@@ -37,3 +37,28 @@ def test_same_seed_gives_the_same_scenarios(make_scenarios):
     np.testing.assert_array_equal(first.push_steps, second.push_steps)
     np.testing.assert_array_equal(first.pool.start_qpos, second.pool.start_qpos)
     assert (make_scenarios(cfg, seed=4).commands != first.commands).any()
+
+
+def test_joined_scenarios_are_the_parts_one_after_the_other(make_scenarios):
+    cfg = TaskCfg()
+    parts = [make_scenarios(cfg, m, seed=m) for m in (3, 1, 4)]
+    joined = join_scenarios(parts)
+    assert len(joined) == 8
+    first = 0
+    for part in parts:
+        rows = slice(first, first + len(part))
+        np.testing.assert_array_equal(joined.commands[rows], part.commands)
+        np.testing.assert_array_equal(joined.push_steps[rows], part.push_steps)
+        np.testing.assert_array_equal(
+            joined.pool.start_qpos[rows], part.pool.start_qpos
+        )
+        first += len(part)
+
+
+def test_scenario_goes_the_same_way_whatever_runs_beside_it(make_env, make_scenarios):
+    env = make_env(8, episode_s=0.2)
+    first, second = (make_scenarios(env.cfg, 4, seed=seed) for seed in (1, 2))
+    alone = rollout(env, Stand(), second)
+    beside = rollout(env, Stand(), join_scenarios([first, second]))
+    np.testing.assert_array_equal(beside.returns[4:], alone.returns)
+    assert (beside.returns[:4] != alone.returns).any()

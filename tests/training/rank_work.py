@@ -1,22 +1,30 @@
 """What the tests let two ranks do: python -m torch.distributed.run ... rank_work.py WHAT.
 
-`die` and `fail` are `horizon train` with a rank 1 that does not get far; `measure` runs
-what is best looked at from inside, and leaves what it saw for the test to judge.
+`die` and `fail` start a run, with a rank 1 that does not get far; `resume` goes on with
+one; `measure` does what is best looked at from inside, and leaves what it saw for the
+test to judge.
 """
 
 import os
 import signal
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from rsl_rl.modules import EmpiricalNormalization
+from small_runs import (
+    STORM,
+    assert_same,
+    finish,
+    run_phases,
+    stormy,
+    tiny,
+    weights,
+)
 from tensordict import TensorDict
 
-from horizon_rl.cli import main
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.curriculum import Entry
 from horizon_rl.errors import InputError, RunError
 from horizon_rl.learning import (
     CriticCfg,
@@ -29,8 +37,7 @@ from horizon_rl.learning import (
     state_tensors,
 )
 from horizon_rl.ranks import ALONE, Ranks, join
-from horizon_rl.task import TaskCfg
-from horizon_rl.training import Run, TrainCfg, Trainer
+from horizon_rl.training import Iteration, Run, Trainer
 
 WIDTHS = {"actor": 5, "critic": 6, "privileged": 3}
 ACTORS = {
@@ -137,15 +144,15 @@ def normaliser_rows() -> torch.Tensor:
 # Runs.
 
 
-def tiny() -> TrainCfg:
-    ppo = PpoCfg(num_steps=4, num_epochs=1)
-    return TrainCfg(
-        num_envs=4,
-        segment_iterations=2,
-        minutes=1e-4,
-        task=TaskCfg(episode_s=0.4),
-        learner=LearnerCfg(actor=MlpCfg(hidden_dims=(16,)), ppo=ppo),
-    )
+CFG = stormy(window=100, rollback_rate=0.5)
+
+
+def train(ranks: Ranks, path: Path) -> None:
+    finish(Run.create(CFG, STORM, path, "cpu", ranks))
+
+
+def resume(ranks: Ranks, path: Path) -> None:
+    finish(Run.resume(path, device="cpu", ranks=ranks))
 
 
 @torch.no_grad()
@@ -153,32 +160,61 @@ def spoil(run: Run, by: float) -> None:
     state_tensors(run.trainer.learner)["critic.mlp.0.bias"] += by
 
 
-def spent_minutes(ranks: Ranks, path: Path) -> dict:
-    """Train for a moment, rank 1 by a clock that stands still; tell what each has."""
+def cut_in_two(ranks: Ranks, path: Path) -> dict:
+    """Train two phases, the second rolled back, and the others after a resume."""
     torch.manual_seed(ranks.rank)
-    run = Run.create(tiny(), paper_catalogue(), path, "cpu", ranks)
+    run = Run.create(CFG, STORM, path, "cpu", ranks)
     spoil(run, float(ranks.rank))  # Only rank 0's weights count.
-    scenarios = run.trainer._draw(0).scenarios
-    run.trained_s = -1e9 * ranks.rank
-    numbers = [iteration.number for iteration in run.iterations()]
+    scenarios = run.trainer._draw(0, {}).scenarios
+    run_phases(run, 2)
+    before = run.trainer.learner.learning_rate
+    run = Run.resume(path, device="cpu", ranks=ranks)
     return {
-        "numbers": numbers,
+        "entries": finish(run),
+        "rates": (before, run.trainer.learner.learning_rate),
         "env_steps": run.trainer.env_steps,
-        "rate": run.trainer.learner.learning_rate,
-        "tensors": state_tensors(run.trainer.learner),
+        "tensors": weights(run),
         "commands": torch.as_tensor(scenarios.commands),
         "actions": run.trainer.learner.storage.actions,
     }
 
 
+def spent_minutes(ranks: Ranks, path: Path) -> list[int]:
+    """Train for a moment, rank 1 by a clock that stands still."""
+    run = Run.create(tiny(minutes=1e-4), STORM, path, "cpu", ranks)
+    run.trained_s = -1e9 * ranks.rank
+    events = list(run.events())
+    run.close()
+    return [event.number for event in events if isinstance(event, Iteration)]
+
+
 def disagree(ranks: Ranks, path: Path) -> str:
     """Train while something adds to a weight of rank 1."""
-    cfg = replace(tiny(), seed=1)
-    run = Run.create(cfg, paper_catalogue(), path, "cpu", ranks)
+    run = Run.create(tiny(), STORM, path, "cpu", ranks)
     with raising(RunError) as message:
-        for _ in run.iterations():
+        for _ in run.events():
             spoil(run, 1e-7 * ranks.rank)
+    run.close()
     return message[0]
+
+
+def collapse(ranks: Ranks, path: Path) -> list[Entry]:
+    """Give rank 1 a reward that is no number, on a frontier."""
+    run = Run.create(tiny(max_phases=2), STORM, path, "cpu", ranks)
+    step = run.trainer.env.step
+
+    def poisoned(actions):
+        observations, reward, done, extras = step(actions)
+        if ranks.rank == 1 and run.trainer.iteration == 5:
+            reward[0] = float("nan")
+        return observations, reward, done, extras
+
+    run.trainer.env.step = poisoned
+    entries = run_phases(run, 2)
+    before = {k: v.clone() for k, v in weights(run).items()}
+    ranks.share(before.values())
+    assert_same(before, weights(run))
+    return entries
 
 
 def poison(ranks: Ranks) -> str:
@@ -206,28 +242,29 @@ def raising(kind):
     assert message, f"no {kind.__name__} on this rank"
 
 
-def measure(out: Path) -> None:
-    with join("cpu") as ranks:
-        rows = normaliser_rows()[:, ranks.rank].flatten(0, 1)
-        found = {
-            "size": ranks.size,
-            "halves": halves(ranks),
-            "normaliser": normalise(rows),
-            "minutes": spent_minutes(ranks, out / f"minutes-of-{ranks.rank}"),
-            "disagreement": disagree(ranks, out / "disagreement"),
-            "poison": poison(ranks),
-            "resumed": resume_alone(out / "minutes-of-0"),
-            "once": ranks.once(lambda: ranks.rank),
-            "gathered": ranks.gather(ranks.rank),
-        }
-        torch.save(found, out / f"rank-{ranks.rank}.pt")
-        print(f"rank {ranks.rank} speaks")
+def measure(ranks: Ranks, out: Path) -> None:
+    rows = normaliser_rows()[:, ranks.rank].flatten(0, 1)
+    train(ranks, out / "finished")
+    found = {
+        "size": ranks.size,
+        "halves": halves(ranks),
+        "normaliser": normalise(rows),
+        "cut": cut_in_two(ranks, out / f"cut-{ranks.rank}"),
+        "minutes": spent_minutes(ranks, out / "minutes"),
+        "disagreement": disagree(ranks, out / "disagreement"),
+        "collapse": collapse(ranks, out / "collapse"),
+        "poison": poison(ranks),
+        "resumed": resume_alone(out / "cut-0"),
+        "once": ranks.once(lambda: ranks.rank),
+        "gathered": ranks.gather(ranks.rank),
+    }
+    torch.save(found, out / f"rank-{ranks.rank}.pt")
+    print(f"rank {ranks.rank} speaks")
 
 
 if __name__ == "__main__":
-    what, *rest = sys.argv[1:]
-    if what == "measure":
-        measure(Path(rest[0]))
-    else:
-        break_rank_1(3, die if what == "die" else fail)
-        sys.exit(main(rest))
+    what, path = sys.argv[1], Path(sys.argv[2])
+    if what in ("die", "fail"):
+        break_rank_1(10, die if what == "die" else fail)
+    with join("cpu") as ranks:
+        {"measure": measure, "resume": resume}.get(what, train)(ranks, path)

@@ -5,8 +5,8 @@ import json
 
 import pytest
 import torch
+from small_runs import create, finish, tiny
 
-from horizon_rl.domains import paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import (
     RECORD,
@@ -15,7 +15,6 @@ from horizon_rl.learning.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from horizon_rl.training import Run, newest_checkpoint
 
 RECORD_OF = CheckpointRecord(
     numbers={"learning_rate": 0.001},
@@ -92,13 +91,9 @@ def test_pickle_in_disguise_is_not_loaded(path):
         load_checkpoint(path)
 
 
-def test_checkpoint_of_another_policy_is_refused_by_name(tmp_path, tiny):
-    run = Run.create(tiny("mlp"), paper_catalogue(), tmp_path / "mlp")
-    list(run.iterations())
-    checkpoint = newest_checkpoint(run.path)
-    assert checkpoint is not None
-    other = Run.create(tiny("transformer"), paper_catalogue(), tmp_path / "other")
-    before = other.trainer.learner.learning_rate
+def test_checkpoint_of_another_policy_is_refused_before_anything_is_written(tmp_path):
+    run = create(tiny("mlp", max_phases=1), tmp_path / "mlp")
+    finish(run)
     with pytest.raises(InputError, match="is of another policy: 'actor.*is missing"):
-        other.start_from(checkpoint)
-    assert other.trainer.learner.learning_rate == before
+        create(tiny("transformer"), tmp_path / "other", init=run.checkpoint)
+    assert not (tmp_path / "other").exists()

@@ -10,24 +10,19 @@ from pathlib import Path
 import pytest
 import torch
 from rank_work import normalise, normaliser_rows, whole
+from small_runs import ITERATIONS, PHASE_STEPS, STORMY_ACTIONS, actions, journal
 
-from horizon_rl.curriculum import phase_rng
+from horizon_rl.curriculum import committed_folder, phase_rng, replay
 from horizon_rl.errors import InputError
-from horizon_rl.learning.checkpoint import WEIGHTS, load_checkpoint
+from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.ranks import ALONE, _take_gpu, join
-from horizon_rl.training import Run, newest_checkpoint
+from horizon_rl.training import read_context, read_evidence
 
-TRAIN = [
-    *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
-    *("--learner.ppo.num-steps", "8", "--steps", "768", "--probe-episodes", "8"),
-    *("--learner.actor.hidden-dims", "32", "--device", "cpu"),
-]
-"""Three segments of two iterations, by two ranks of 8 worlds and 8 steps."""
 WORK = Path(__file__).with_name("rank_work.py")
 
 
 def torchrun(*args: object) -> subprocess.CompletedProcess:
-    """Start two ranks; `--`, since torchrun would take --run for its own."""
+    """Start two ranks."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node", "2", *map(str, args)]
     return subprocess.run(
@@ -37,21 +32,6 @@ def torchrun(*args: object) -> subprocess.CompletedProcess:
         timeout=120,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-
-
-def newest_weights(run: Path) -> bytes:
-    checkpoint = newest_checkpoint(run)
-    assert checkpoint is not None
-    return (checkpoint / WEIGHTS).read_bytes()
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Return the directory and the output of a run of two ranks."""
-    run = tmp_path_factory.mktemp("finished") / "run"
-    done = torchrun("-m", "--", "horizon_rl", *TRAIN, "--run", run)
-    assert done.returncode == 0, done.stderr
-    return run, done
 
 
 @pytest.fixture(scope="module")
@@ -64,49 +44,65 @@ def measured(tmp_path_factory):
     return seen, done, out
 
 
+@pytest.fixture
+def finished(measured) -> Path:
+    """Return the directory of a run of two ranks."""
+    return measured[2] / "finished"
+
+
 def assert_close(found, expected, **options) -> None:
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, msg=name, **options)
 
 
-# The command.
+# Runs.
 
 
 def test_two_ranks_make_one_run_and_count_the_worlds_of_both(finished):
-    run, done = finished
-    assert [path.name for path in run.parent.iterdir()] == ["run"]
-    assert done.stdout.count(f"Run: {run}\n") == 1
-    assert done.stdout.count("Finished: budget of 768 env steps spent.") == 1
-    assert done.stdout.count("Success on 8 fresh episodes") == 1
-    lines = (run / "metrics.jsonl").read_text().splitlines()
-    steps = [json.loads(line)["env_steps"] for line in lines]
-    assert steps == [128, 256, 384, 512, 640, 768]
-    assert len(list(run.glob("events.out.tfevents*"))) == 1
-    assert json.loads((run / "config.json").read_text())["ranks"] == 2
-    checkpoint = newest_checkpoint(run)
-    assert checkpoint is not None
-    counters = load_checkpoint(checkpoint).record.counters
-    assert counters == {"iteration": 6, "segment": 3, "env_steps": 768, "ranks": 2}
+    assert read_context(finished).ranks == 2
+    so_far = replay(finished / "journal.jsonl")
+    assert actions(so_far.entries) == STORMY_ACTIONS
+    for entry in so_far.entries:
+        found = read_evidence(finished, entry.proposal.phase)
+        probes = [v for k, v in found.items() if k.endswith("_length")][1:]
+        steps = 2 * PHASE_STEPS + sum(int(lengths.sum()) for lengths in probes)
+        assert entry.evidence.env_steps == steps
+    lines = (finished / "metrics.jsonl").read_text().splitlines()
+    steps = [json.loads(line)["env_steps"] for line in lines[:ITERATIONS]]
+    assert steps == [80, 160, 240, 320]
+    checkpoint = committed_folder(finished)
+    assert checkpoint is not None and checkpoint.name == "phase-00004"
+    assert load_checkpoint(checkpoint).record.counters == {
+        "iteration": 5 * ITERATIONS,
+        "ranks": 2,
+        "phase": 5,
+        "env_steps": so_far.state.env_steps,
+    }
+
+
+def test_gate_l_judges_the_episodes_of_all_ranks(finished):
+    # Of 16 worlds, each with episodes from steps 0 and 8 of 20, 8 steps long.
+    first = replay(finished / "journal.jsonl").entries[0].evidence
+    assert (first.episodes, first.length) == (32, 1.0)
 
 
 def test_killed_and_resumed_equals_uninterrupted_to_the_bit(finished, tmp_path):
     run = tmp_path / "killed"
-    done = torchrun("--", WORK, "die", *TRAIN, "--run", run)
-    assert done.returncode != 0
-    assert [p.name for p in (run / "checkpoints").iterdir()] == ["segment-00001"]
-    done = torchrun("-m", "horizon_rl", "train", "--resume", run, "--device", "cpu")
+    assert torchrun(WORK, "die", run).returncode != 0
+    assert len(replay(run / "journal.jsonl").entries) == 2
+    done = torchrun(WORK, "resume", run)
     assert done.returncode == 0, done.stderr
-    assert len((run / "metrics.jsonl").read_text().splitlines()) == 6
-    assert newest_weights(run) == newest_weights(finished[0])
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 5 * ITERATIONS
+    assert journal(run) == journal(finished)
 
 
 def test_error_on_one_rank_ends_all_with_its_message(tmp_path):
     began = time.monotonic()
-    done = torchrun("--", WORK, "fail", *TRAIN, "--run", tmp_path / "failed")
+    done = torchrun(WORK, "fail", tmp_path / "failed")
     assert done.returncode != 0
-    assert "horizon: rank 1: the roof fell in\n" in done.stderr
-    assert done.stderr.count("horizon: ") == 1
+    assert done.stderr.count("RunError: rank 1: the roof fell in\n") == 1
+    assert "lost touch" not in done.stderr
     assert time.monotonic() - began < 60.0
 
 
@@ -151,15 +147,17 @@ def test_merged_normaliser_is_that_of_all_data(measured):
 
 
 def test_all_that_learns_is_the_same_on_all_ranks_to_the_bit(measured):
-    first, second = (s["minutes"] for s in measured[0])
-    assert first["rate"] == second["rate"]
+    first, second = (s["cut"] for s in measured[0])
+    assert first["rates"] == second["rates"]
+    assert first["entries"] == second["entries"]
+    assert first["env_steps"] == second["env_steps"]
     assert first["tensors"].keys() == second["tensors"].keys()
     for name, value in first["tensors"].items():
         assert torch.equal(value, second["tensors"][name]), name
 
 
 def test_ranks_have_their_own_scenarios_and_actions(measured):
-    first, second = (s["minutes"] for s in measured[0])
+    first, second = (s["cut"] for s in measured[0])
     assert not torch.equal(first["commands"], second["commands"])
     assert not torch.equal(first["actions"], second["actions"])
 
@@ -168,7 +166,14 @@ def test_ranks_that_differ_are_an_error_on_all_before_anything_is_saved(measured
     seen, _, out = measured
     for s in seen:
         assert "rank 1 no longer agrees with rank 0: 'critic." in s["disagreement"]
-    assert newest_checkpoint(out / "disagreement") is None
+    committed = committed_folder(out / "disagreement")
+    assert committed is not None and committed.name == "initial"
+
+
+def test_bad_number_on_one_rank_is_rolled_back_on_all(measured):
+    for s in measured[0]:
+        assert actions(s["collapse"]) == ["commit", "rollback"]
+        assert s["collapse"][1].evidence.aborted
 
 
 def test_bad_number_on_one_rank_is_refused_and_named_on_all(measured):
@@ -180,11 +185,20 @@ def test_bad_number_on_one_rank_is_refused_and_named_on_all(measured):
 
 
 def test_budget_of_minutes_is_judged_by_the_clock_of_rank_0(measured):
+    for s in measured[0]:
+        assert s["minutes"] == [1, 2, 3, 4]  # One phase.
+
+
+def test_cut_in_two_it_ends_as_the_uninterrupted_run(measured, finished):
     seen, _, out = measured
+    assert journal(out / "cut-0") == journal(finished)
+    assert not (out / "cut-1").exists()
+    checkpoint = committed_folder(finished)
+    assert checkpoint is not None
+    kept = load_checkpoint(checkpoint)
     for s in seen:
-        assert s["minutes"]["numbers"] == [1, 2]  # One segment.
-        assert s["minutes"]["env_steps"] == 2 * 2 * 4 * 4
-    assert not (out / "minutes-of-1").exists()
+        assert_close(s["cut"]["tensors"], kept.tensors, rtol=0.0, atol=0.0)
+        assert s["cut"]["rates"][1] == kept.record.numbers["learning_rate"]
 
 
 def test_rank_0_decides_and_speaks(measured):
@@ -236,15 +250,3 @@ def test_gpu_goes_by_the_number_of_the_rank(monkeypatch):
     assert taken == [1, 0]
     with pytest.raises(InputError, match="rank 2 of this machine has no GPU.*are 2"):
         _take_gpu("cuda", 2)
-
-
-def test_run_from_before_ranks_is_one_of_a_process_alone(tiny, tmp_path):
-    from horizon_rl.domains import paper_catalogue
-
-    run = Run.create(tiny(), paper_catalogue(), tmp_path, "cpu")
-    list(run.iterations())
-    file = tmp_path / "config.json"
-    settings = json.loads(file.read_text())
-    assert settings.pop("ranks") == 1
-    file.write_text(json.dumps(settings))
-    assert Run.resume(tmp_path, device="cpu").trainer.iteration == 6

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_runs import tiny
 from tape import Tape, Taped
 
 from horizon_rl.domains import paper_catalogue
@@ -26,26 +27,26 @@ def taped(monkeypatch):
 
 def train(cfg):
     trainer = Trainer(cfg, PAPER, device="cpu")
-    figures = [i.figures for _ in range(2) for i in trainer.run_segment()]
+    figures = [i.figures for k in range(2) for i in trainer.run_phase(k, {})]
     rewards = trainer.learner.storage.rewards.clone()
     return figures, {**state_tensors(trainer.learner), "rewards": rewards}
 
 
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
-def test_replayed_training_equals_training_step_by_step_to_the_bit(policy, tiny, taped):
-    cfg = tiny(policy, segment_iterations=5)
+def test_replayed_training_equals_training_step_by_step_to_the_bit(policy, taped):
+    cfg = tiny(policy, phase_iterations=5)
     plain_figures, plain = train(cfg)
     taped()
     figures, tensors = train(cfg)
-    # From the fourth iteration on: per step plan, judge, observe, act; 8 minibatches.
-    assert Taped.num_replays > 200
+    # From the fourth iteration on: per step plan, judge, observe, act; 2 minibatches.
+    assert Taped.num_replays > 100
     assert figures == plain_figures
     for name, value in plain.items():
         assert torch.equal(tensors[name], value), name
 
 
-def test_replaying_notices_a_normaliser_that_was_replaced(tiny, taped, monkeypatch):
-    cfg = tiny(segment_iterations=5)
+def test_replaying_notices_a_normaliser_that_was_replaced(taped, monkeypatch):
+    cfg = tiny(phase_iterations=5)
     _, plain = train(cfg)
     taped()
     monkeypatch.setattr(
@@ -64,10 +65,10 @@ def test_tape_refuses_what_waits_for_the_device():
             wait()
 
 
-def test_restored_weights_reach_what_was_recorded(tiny, taped):
+def test_restored_weights_reach_what_was_recorded(taped):
     taped()
-    trainer = Trainer(tiny("transformer", segment_iterations=5), PAPER, device="cpu")
-    list(trainer.run_segment())
+    trainer = Trainer(tiny("transformer", phase_iterations=5), PAPER, device="cpu")
+    list(trainer.run_phase(0, {}))
     actor = trainer.learner.actor
     with torch.no_grad():
         for param in actor.parameters():

@@ -1,194 +1,212 @@
-"""Runs: budgets, resuming to the bit, and what a poisoned number may not do."""
+"""Runs: resumed to the bit, kept on disk, refused where they cannot go on."""
 
-import os
-import signal
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import torch
+from small_runs import (
+    ITERATIONS,
+    STORM,
+    STORMY_ACTIONS,
+    actions,
+    assert_same,
+    create,
+    finish,
+    journal,
+    resume,
+    run_phases,
+    stormy,
+    tiny,
+    weights,
+)
 
+from horizon_rl.curriculum import JournalError, committed_folder, replay
 from horizon_rl.domains import paper_catalogue
+from horizon_rl.durable import digest_directory
 from horizon_rl.errors import InputError
-from horizon_rl.learning import NonFiniteError, state_tensors
+from horizon_rl.learning import state_tensors
+from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
-from horizon_rl.training import Run, Trainer, list_checkpoints, success_rate
+from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
+from horizon_rl.training import Iteration, Trainer, read_context
 from horizon_rl.training.trainer import choose_robots
 
 PAPER = paper_catalogue()
 
 
-def weights(run: Run) -> dict[str, torch.Tensor]:
-    return {k: v.clone() for k, v in state_tensors(run.trainer.learner).items()}
-
-
-def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
-    assert a.keys() == b.keys()
-    for name in a:
-        assert torch.equal(a[name], b[name]), name
-
-
-@pytest.fixture
-def finished(tiny, tmp_path):
-    """Weights of an uninterrupted run, by policy."""
-
-    def train(policy: str) -> dict[str, torch.Tensor]:
-        run = Run.create(tiny(policy), PAPER, tmp_path / f"whole-{policy}")
-        list(run.iterations())
-        return weights(run)
-
-    return train
-
-
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
-def test_resumed_after_a_segment_equals_uninterrupted_to_the_bit(
-    policy, tiny, tmp_path, finished
-):
-    run = Run.create(tiny(policy), PAPER, tmp_path / "cut")
-    for iteration in run.iterations():
-        if iteration.number == 3:  # In the second segment, whose start is on disk.
+def test_resumed_in_mid_phase_equals_uninterrupted_to_the_bit(policy, tmp_path):
+    cfg = tiny(policy, method="base")
+    whole, cut = create(cfg, tmp_path / "whole"), create(cfg, tmp_path / "cut")
+    finish(whole)
+    for event in cut.events():
+        if isinstance(event, Iteration) and event.number == ITERATIONS + 2:
             break
-    resumed = Run.resume(tmp_path / "cut")
-    assert resumed.trainer.segment == 1 and resumed.trainer.iteration == 2
-    numbers = [iteration.number for iteration in resumed.iterations()]
-    assert numbers == [3, 4, 5, 6]
-    assert_same(weights(resumed), finished(policy))
-    lines = (tmp_path / "cut" / "metrics.jsonl").read_text().splitlines()
-    assert len(lines) == 6
+    cut.close()
+    resumed = resume(cut.path)
+    assert resumed.trainer.iteration == ITERATIONS
+    events = list(resumed.events())
+    numbers = [e.number for e in events if isinstance(e, Iteration)]
+    assert numbers == list(range(ITERATIONS + 1, 3 * ITERATIONS + 1))
+    assert_same(weights(resumed), weights(whole))
+    assert journal(cut.path) == journal(whole.path)
+    lines = (cut.path / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == 3 * ITERATIONS
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@pytest.mark.filterwarnings("ignore:.*fork")
-def test_killed_at_random_moments_and_resumed_equals_uninterrupted(
-    tiny, tmp_path, finished
-):
-    expected, cfg, path = finished("mlp"), tiny("mlp"), tmp_path / "killed"
-    rng = np.random.default_rng(0)
-    Run.create(cfg, PAPER, path)
-    for _ in range(8):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                torch.set_num_threads(1)  # A forked child has no thread pool.
-                list(Run.resume(path).iterations())
-            finally:
-                os._exit(0)
-        time.sleep(rng.uniform(0.0, 0.4))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    run = Run.resume(path)
-    list(run.iterations())
-    assert_same(weights(run), expected)
+def test_resumed_after_every_verdict_equals_uninterrupted(tmp_path):
+    whole, cut = (create(stormy(), tmp_path / name) for name in ("whole", "cut"))
+    assert actions(finish(whole)) == STORMY_ACTIONS
+    run_phases(cut, 1)
+    for _ in range(4):
+        cut = resume(cut.path)
+        assert len(run_phases(cut, 1)) == 1
+    assert journal(cut.path) == journal(whole.path)
+    assert_same(weights(cut), weights(whole))
 
 
-def test_segment_drawn_ahead_is_the_one_drawn_on_time(tiny, finished, tmp_path):
-    run = Run.create(tiny("mlp"), PAPER, tmp_path / "ahead", device="cpu")
-    trainer = run.trainer
-    with ThreadPoolExecutor() as worker:
-        trainer._ahead = {k: worker.submit(trainer._draw, k) for k in (0, 2)}
-        list(run.iterations())
-    assert not trainer._ahead
-    assert_same(weights(run), finished("mlp"))
+def test_stop_that_is_asked_for_comes_after_an_iteration_and_judges_nothing(tmp_path):
+    run = create(tiny(), tmp_path)
+    events = list(run.events(stop_asked=lambda: run.trainer.iteration == 2))
+    assert len(events) == 2 and run.stopped
+    assert not replay(tmp_path / "journal.jsonl").entries
 
 
-def test_only_the_newest_checkpoints_are_kept(tiny, tmp_path):
-    run = Run.create(tiny(steps=8 * 8 * 12), PAPER, tmp_path)
-    list(run.iterations())
-    names = [path.name for path in list_checkpoints(tmp_path)]
-    assert names == ["segment-00004", "segment-00005", "segment-00006"]
+def test_checkpoints_on_disk_are_those_that_the_journal_names(tmp_path):
+    run = create(stormy(), tmp_path)
+    entries = finish(run)
+    named = [entry.checkpoint for entry in entries if entry.checkpoint]
+    folders = tmp_path / "checkpoints"
+    assert sorted(p.name for p in folders.iterdir()) == ["initial"] + [
+        f"phase-{k:05d}" for k in (0, 2, 4)
+    ]
+    for checkpoint in named:
+        assert digest_directory(folders / checkpoint.name) == checkpoint.digest
+    assert committed_folder(tmp_path) == folders / "phase-00004" == run.checkpoint
+    record = load_checkpoint(run.checkpoint).record
+    assert record.levels == {"disturbance": 0.0, "com": 1.0}
+    assert record.counters == {
+        "iteration": 5 * ITERATIONS,
+        "ranks": 1,
+        "phase": 5,
+        "env_steps": run.curriculum.state.env_steps,
+    }
 
 
-def test_budget_of_minutes_ends_the_run(tiny, tmp_path):
-    run = Run.create(tiny(steps=0, minutes=1e-4), PAPER, tmp_path)
-    assert len(list(run.iterations())) == 2  # One segment.
-    assert run.budget_spent == "budget of 0.0001 minutes spent"
+def test_run_is_known_by_its_start_before_its_first_commit(tmp_path):
+    run = create(tiny(seed=3), tmp_path)
+    assert run.checkpoint == committed_folder(tmp_path)
+    assert run.checkpoint.name == "initial"
+    context = read_context(tmp_path)
+    assert (context.train, context.ranks) == (tiny(seed=3), 1)
+    assert context.catalogue == STORM
 
 
-def test_directory_that_holds_a_run_is_refused(tiny, tmp_path):
-    Run.create(tiny(), PAPER, tmp_path)
+def test_phase_drawn_ahead_is_the_one_drawn_on_time(tmp_path):
+    on_time, ahead = create(tiny(), tmp_path / "a"), create(tiny(), tmp_path / "b")
+    finish(on_time)
+    trainer, drawn = ahead.trainer, []
+
+    def draw_ahead(phase, levels):
+        key = phase, tuple(sorted(levels.items()))
+        drawn.append(key)
+        with ThreadPoolExecutor() as worker:
+            trainer._ahead[key] = worker.submit(trainer._draw, phase, levels)
+
+    trainer.draw_ahead = draw_ahead
+    finish(ahead)
+    tried = [entry.proposal for entry in ahead.curriculum.entries]
+    keys = {(p.phase, tuple(sorted(p.levels.items()))) for p in tried[1:]}
+    assert keys < set(drawn)
+    assert_same(weights(ahead), weights(on_time))
+
+
+def test_directory_that_holds_a_run_is_refused(tmp_path):
+    create(tiny(), tmp_path).close()
     with pytest.raises(InputError, match="already holds a run"):
-        Run.create(tiny(), PAPER, tmp_path)
+        create(tiny(), tmp_path)
 
 
-def test_damaged_settings_are_refused(tiny, tmp_path):
-    Run.create(tiny(), PAPER, tmp_path)
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(InputError, match="config.json is damaged"):
-        Run.resume(tmp_path)
+def test_run_that_is_alive_cannot_be_resumed(tmp_path):
+    run = create(tiny(), tmp_path)
+    with pytest.raises(JournalError, match="in use by another process"):
+        resume(tmp_path)
+    run.close()
+    resume(tmp_path).close()
+
+
+def test_damaged_settings_are_refused(tmp_path):
+    run = create(tiny(), tmp_path)
+    run.close()
+    (tmp_path / "journal.jsonl").write_text("{\n")
+    with pytest.raises(InputError, match="journal.jsonl:1: not JSON"):
+        resume(tmp_path)
     with pytest.raises(InputError, match="holds no run to resume"):
-        Run.resume(tmp_path / "nowhere")
+        resume(tmp_path / "nowhere")
 
 
-def test_probe_does_not_disturb_training(tiny, tmp_path, finished):
-    run = Run.create(tiny("transformer"), PAPER, tmp_path / "probed")
-    for iteration in run.iterations():
-        if iteration.number % 2 == 0:  # Between segments.
-            episodes = run.trainer.probe(8, seed=0)
-            assert len(episodes) == 8
-            assert 0.0 <= success_rate(episodes, 20) <= 1.0
-    assert_same(weights(run), finished("transformer"))
+def test_run_of_another_kind_is_refused(tmp_path):
+    Rehearsal.create(RehearsalCfg(), PAPER, tmp_path).close()
+    with pytest.raises(InputError, match="holds a run, but not of training"):
+        resume(tmp_path)
 
 
-def test_init_takes_the_weights_and_not_the_counters(tiny, tmp_path):
-    first = Run.create(tiny(), PAPER, tmp_path / "first")
-    list(first.iterations())
-    second = Run.create(tiny(seed=5), PAPER, tmp_path / "second")
-    second.start_from(list_checkpoints(first.path)[-1])
-    assert_same(weights(second), weights(first))
-    assert second.trainer.iteration == 0
+@pytest.mark.parametrize("name", ["initial", "phase-00000"])
+def test_checkpoint_that_is_not_the_one_named_is_refused(name, tmp_path):
+    run = create(tiny(max_phases=1), tmp_path)
+    if name != "initial":
+        finish(run)
+    run.close()
+    (tmp_path / "checkpoints" / name / "weights.safetensors").unlink()
+    for _ in range(2):  # The journal is let go of.
+        with pytest.raises(InputError, match=f"{name} is missing or damaged"):
+            resume(tmp_path)
 
 
-def test_init_keeps_the_rate_it_was_told_and_can_be_resumed(tiny, tmp_path):
-    first = Run.create(tiny(), PAPER, tmp_path / "first")
-    list(first.iterations())
+def test_checkpoint_that_no_line_names_is_removed(tmp_path):
+    run = create(tiny(max_phases=1), tmp_path)
+    finish(run)
+    checkpoints = tmp_path / "checkpoints"
+    for name in ("phase-00001", ".aside-1-phase-00001", "mine"):
+        (checkpoints / name).mkdir()
+    resume(tmp_path).close()
+    kept = sorted(path.name for path in checkpoints.iterdir())
+    assert kept == ["initial", "mine", "phase-00000"]
+
+
+def test_init_takes_the_weights_and_neither_counters_nor_rate(tmp_path):
+    first = create(tiny(), tmp_path / "first")
+    finish(first)
     cfg = tiny(seed=5)
-    newest = list_checkpoints(first.path)[-1]
-    second = Run.create(cfg, PAPER, tmp_path / "second", init=newest)
-    told = cfg.learner.ppo.learning_rate
-    assert second.trainer.learner.learning_rate == pytest.approx(told)
-    resumed = Run.resume(second.path)
-    assert_same(weights(resumed), weights(first))
-    assert resumed.trainer.learner.learning_rate == pytest.approx(told)
+    second = create(cfg, tmp_path / "second", init=first.checkpoint)
+    second.close()
+    told = pytest.approx(cfg.learner.ppo.learning_rate)
+    for run in (second, resume(second.path)):
+        assert_same(weights(run), weights(first))
+        assert run.trainer.iteration == run.trainer.env_steps == 0
+        assert run.trainer.learner.learning_rate == told
+        assert run.start == f"from {first.checkpoint}"
 
 
-def test_nan_in_one_world_does_not_reach_the_weights(tiny, tmp_path):
-    trainer = Trainer(tiny(), PAPER)
-    segment = trainer.run_segment()
-    next(segment)
+def test_nan_in_one_world_does_not_reach_the_weights():
+    trainer = Trainer(tiny(), PAPER, device="cpu")
+    phase = trainer.run_phase(0, {})
+    next(phase)
     backend = trainer.env.backend
     assert isinstance(backend, CpuBackend)
     backend._batch.bind("qvel")[3] = np.nan
-    next(segment)
+    next(phase)
     assert all(t.isfinite().all() for t in state_tensors(trainer.learner).values())
     assert trainer.env.backend.counters.unhealthy == 1
 
 
-def test_nan_in_one_reward_stops_with_a_clear_message_and_sound_weights(
-    tiny, tmp_path, monkeypatch
-):
-    run = Run.create(tiny(), PAPER, tmp_path)
-    iterations = run.iterations()
-    next(iterations)
-    next(iterations)
-    step = run.trainer.env.step
-
-    def poisoned(actions):
-        observations, reward, done, extras = step(actions)
-        reward[2] = float("nan")
-        return observations, reward, done, extras
-
-    monkeypatch.setattr(run.trainer.env, "step", poisoned)
-    with pytest.raises(NonFiniteError, match="rewards"):
-        list(iterations)
-    assert all(t.isfinite().all() for t in state_tensors(run.trainer.learner).values())
-    monkeypatch.undo()
-    resumed = Run.resume(tmp_path)  # The last good checkpoint is there.
-    assert resumed.trainer.iteration == 2
+def test_phase_lasts_two_and_a_half_of_the_longest_episodes_at_least():
+    assert tiny().task.max_steps == 8
+    assert tiny(phase_iterations=1).iterations == 4  # 2.5 * 8 / 5
+    assert tiny(phase_iterations=6).iterations == 6
 
 
-def test_robots_are_chosen_by_name(tiny):
+def test_robots_are_chosen_by_name():
     rng = np.random.default_rng(0)
     assert [r.name for r in choose_robots(tiny(robot="a1"), rng)] == ["a1"]
     assert len(choose_robots(tiny(robot="generated", num_bodies=3), rng)) == 3
@@ -198,7 +216,9 @@ def test_robots_are_chosen_by_name(tiny):
         choose_robots(tiny(robot="go3"), rng)
 
 
-def test_generated_bodies_and_wide_levels_train(tiny, tmp_path):
-    cfg = tiny(robot="generated", num_bodies=4, levels="all=0.5")
-    run = Run.create(cfg, PAPER, tmp_path)
-    assert len(list(run.iterations())) == 6
+@pytest.mark.parametrize("robot", ["generated", "mixed"])
+def test_many_bodies_train_and_are_probed(robot, tmp_path):
+    cfg = tiny(robot=robot, num_bodies=4, levels="contact=0.5,reset=0.5", max_phases=2)
+    entries = finish(create(cfg, tmp_path))
+    assert actions(entries) == ["commit", "commit"]
+    assert entries[1].evidence.checkpoint_error is not None

@@ -28,30 +28,30 @@ def measure_training(
         robot="generated",
         num_bodies=16,
         levels="all=1",
-        segment_iterations=1 << 30,
+        phase_iterations=1 << 30,
     )
     began = time.perf_counter()
     trainer = Trainer(cfg, paper_catalogue(), num_threads, device)
     on = trainer.env.device
     physics = Stopwatch.around(trainer.env.backend, "step", on)
     inference = Stopwatch.around(trainer.learner, "act", on)
-    segment = trainer.run_segment()
-    next(segment)
+    phase = trainer.run_phase(0, {})
+    next(phase)
     finish(on)
     start_up_s = time.perf_counter() - began
     # On a GPU, the last of these records what is replayed from then on.
     for _ in range(WARM_UPS if on.type == "cuda" else 0):
-        next(segment)
+        next(phase)
     for watch in (physics, inference):
         watch.lap()
     laps, began = [], time.perf_counter()
     for _ in range(repeats):
-        iteration = next(segment)
+        iteration = next(phase)
         parts = physics.lap(), inference.lap()
         laps.append((iteration.collect_s, iteration.learn_s, *parts))
     whole = (time.perf_counter() - began) / repeats
     with count_waits(on) as waits:
-        next(segment)
+        next(phase)
     collect, learn, physics_s, inference_s = (
         median(column) for column in zip(*laps, strict=True)
     )

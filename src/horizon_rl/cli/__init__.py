@@ -25,8 +25,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
-    "train": ("TrainCmd", "a policy by PPO"),
+    "train": ("TrainCmd", "a policy, its physics widened while it copes"),
+    "status": ("StatusCmd", "how a run is doing, from its files alone"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs foretold progress"),
+    "study": ("StudyCmd", "training runs side by side, and their verdicts again"),
     "eval": ("EvalCmd", "policies on frozen, out-of-distribution physics"),
     "models": ("ModelsCmd", "the policies that come with the package"),
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),

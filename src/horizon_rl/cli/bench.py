@@ -55,7 +55,7 @@ class TrainBench(PhysicsBench):
 
     policy: Literal["transformer", "mlp"] = "mlp"
     """The actor."""
-    preset: Literal["smoke", "laptop", "paper"] = "laptop"
+    preset: Literal["smoke", "laptop", "gpu", "paper"] = "laptop"
     """Sizes of networks and update."""
 
 

@@ -4,12 +4,14 @@ import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from horizon_rl.curriculum import JOURNAL
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.records import encode
@@ -25,6 +27,22 @@ def new_run_path(folder: Path, label: str = "") -> Path:
     stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S") + (label and f"_{label}")
     names = (stamp if i == 1 else f"{stamp}-{i}" for i in count(1))
     return next(path for name in names if not (path := folder / name).exists())
+
+
+def find_journal(path: Path) -> Path:
+    """Return the journal of a run's directory, or the file itself."""
+    if path.is_dir():
+        if not (path / JOURNAL).exists():
+            raise InputError(
+                f"{path} holds no curriculum run: there is no {JOURNAL} in it"
+            )
+        return path / JOURNAL
+    if not path.exists():
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        close = get_close_matches(path.name, [p.name for p in beside], n=1)
+        guess = f": did you mean {path.parent / close[0]}?" if close else ""
+        raise InputError(f"there is no run {path}{guess}")
+    return path
 
 
 class Terminal(Console):

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
 
-from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.cli.common import Terminal, find_journal, print_json
 from horizon_rl.curriculum import replay
 from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.records import encode
-from horizon_rl.rehearsal import JOURNAL
 
 CLASSES = {
     "full pass": "full gate pass",
@@ -51,7 +49,7 @@ def run(cmd: DiagnoseCmd) -> None:
         raise InputError("name at least one run: a directory, or a journal")
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
-    journals = [_find_journal(path) for path in cmd.runs]
+    journals = [find_journal(path) for path in cmd.runs]
     _refuse_doubles(journals)
     data = encode(diagnose([replay(path) for path in journals], horizon=cmd.horizon))
     if cmd.json:
@@ -59,21 +57,6 @@ def run(cmd: DiagnoseCmd) -> None:
         return
     Terminal().print(_table(data))
     print(_notes(data))
-
-
-def _find_journal(path: Path) -> Path:
-    if path.is_dir():
-        if not (path / JOURNAL).exists():
-            raise InputError(
-                f"{path} holds no curriculum run: there is no {JOURNAL} in it"
-            )
-        return path / JOURNAL
-    if not path.exists():
-        beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        close = get_close_matches(path.name, [p.name for p in beside], n=1)
-        guess = f": did you mean {path.parent / close[0]}?" if close else ""
-        raise InputError(f"there is no run {path}{guess}")
-    return path
 
 
 def _refuse_doubles(journals: list[Path]) -> None:

@@ -1,18 +1,18 @@
-"""`horizon train`: PPO at fixed ranges, with progress, checkpoints and resume."""
+"""`horizon train`: HORIZON and its controls, with a board, checkpoints and resume."""
 
 import signal
 import sys
 import time
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, get_args
 
 import tyro
 from rich.live import Live
-from rich.table import Table
 
 from horizon_rl.cli.common import (
     Terminal,
@@ -20,55 +20,65 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
+from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.errors import InputError, RunError, needs_extra, unknown
 from horizon_rl.models import find_checkpoint
 
 with needs_extra("train"):
+    from horizon_rl.cli.before_after import print_before_after
+    from horizon_rl.cli.tensorboard import open_writer, write_iteration, write_phase
     from horizon_rl.learning import NonFiniteError
     from horizon_rl.ranks import Ranks, join
+    from horizon_rl.show.training_board import TrainingBoard, verdict_line
     from horizon_rl.training import (
         Iteration,
         PolicyKind,
         Preset,
         Run,
         TrainCfg,
-        newest_checkpoint,
         preset_cfg,
-        success_rate,
+        read_context,
     )
-    from horizon_rl.training.run import read_settings, start_command
+    from horizon_rl.training.presets import preset_policy, shipped_start
+    from horizon_rl.training.run import start_command
 
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
+RUNS = Path("logs/train")
+SCRATCH = "scratch"
+LOG_EVERY_S = 15.0
+"""Seconds between two lines of progress where no terminal is redrawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCmd:
-    """Train a policy by PPO at fixed ranges: the `base` method.
+    """Train a policy whose physics widens as long as it stays recoverable.
 
     On several GPUs: torchrun --nproc-per-node 4 -m horizon_rl train ...
     """
 
-    method: Literal["base"] = "base"
-    """base: fixed ranges throughout."""
     preset: Preset = "laptop"
-    """smoke: seconds; laptop: two cores; paper: the paper's tables."""
-    policy: PolicyKind = "mlp"
-    """The actor: transformer or mlp."""
+    """smoke: seconds; laptop: minutes on two cores; gpu: a core run in half an hour of
+    one GPU; paper: the paper's tables, 500 iterations a phase."""
+    policy: PolicyKind | None = None
+    """The actor: transformer or mlp; without it, mlp for smoke and laptop, else the
+    paper's transformer."""
+    init: str | None = None
+    """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of
+    which the weights are taken and not the counters; or `scratch`. Without it, the
+    shipped policy of the preset's size, if there is one."""
     run: Path | None = None
     """Directory of the run; without it, logs/train/<date and time>."""
-    resume: Path | None = None
-    """Go on with the run in this directory, with the settings it was started with;
-    --steps and --minutes may set a new budget."""
-    init: str | None = None
-    """Checkpoint, run or shipped model (`horizon models`) to start from: its weights,
-    not its counters."""
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
+    """Go on with the run in this directory, or with the `last` one in logs/train, with
+    the settings it was started with; --steps and --minutes may set a new budget."""
     catalogue: Path | None = None
     """Catalogue to read, a TOML file; without it, the paper's seven groups."""
     device: str = "auto"
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
     cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),
     each takes the GPU of its own number."""
+    table: int = 128
+    """Scenarios a column of the table at the end, which compares the run's end with its
+    start out of distribution; 0: no table."""
     wandb: bool = False
     """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
     cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
@@ -78,11 +88,16 @@ def default(args: Sequence[str]) -> TrainCmd:
     """Return the defaults that --preset and --policy in `args` ask for."""
     flags = ArgumentParser(add_help=False, allow_abbrev=False)
     flags.add_argument("--preset", default="laptop")
-    flags.add_argument("--policy", default="mlp")
+    flags.add_argument("--policy")
+    flags.add_argument("--resume", type=Path)
     chosen, _ = flags.parse_known_args(args)
-    if chosen.policy not in get_args(PolicyKind):
+    if chosen.resume:
+        # What is left out stays as the run has it.
+        return TrainCmd(cfg=read_context(_named_run(chosen.resume)).train)
+    if chosen.policy and chosen.policy not in get_args(PolicyKind):
         raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
-    return TrainCmd(cfg=preset_cfg(chosen.preset, chosen.policy))
+    policy = chosen.policy or preset_policy(chosen.preset)
+    return TrainCmd(cfg=preset_cfg(chosen.preset, policy))
 
 
 def run(cmd: TrainCmd) -> None:
@@ -91,25 +106,43 @@ def run(cmd: TrainCmd) -> None:
         try:
             _train(run, cmd.wandb) if ranks.leads else _follow(run)
         except NonFiniteError as error:
-            last = newest_checkpoint(run.path)
+            last = run.checkpoint if ranks.leads else "with rank 0"
+            raise RunError(f"{error}. Last good checkpoint: {last}") from error
+        except OSError as error:
             raise RunError(
-                f"{error}. Last good checkpoint: {last or 'none yet'}"
+                f"{error}. The last commit is intact; go on with: "
+                f"{_resume_command(run)}"
             ) from error
+        finally:
+            run.close()
     if ranks.leads:
-        _report(run)
+        _report(run, cmd)
 
 
 def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
     if cmd.resume:
         return _resume(cmd, cmd.resume, ranks)
     cfg = cmd.cfg
-    if not (cfg.steps or cfg.minutes):
-        raise InputError("no budget: give --steps or --minutes")
-    label = f"{cmd.policy}-{cfg.robot}"
-    path = ranks.once(lambda: cmd.run or new_run_path(Path("logs/train"), label))
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
-    init = find_checkpoint(cmd.init) if cmd.init else None
+    init = _find_start(cmd)
+    label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
+    path = ranks.once(lambda: cmd.run or new_run_path(RUNS, label))
     return Run.create(cfg, catalogue, path, cmd.device, ranks, init)
+
+
+def _find_start(cmd: TrainCmd) -> Path | None:
+    """Return the checkpoint to start from, or None for a start from scratch."""
+    policy = cmd.policy or preset_policy(cmd.preset)
+    source = cmd.init or shipped_start(cmd.preset, policy) or SCRATCH
+    usual = preset_cfg(cmd.preset, policy).learner
+    if not cmd.init and cmd.cfg.learner.actor != usual.actor:
+        source = SCRATCH  # Networks of the user's own: nothing shipped fits.
+    if source == SCRATCH:
+        return None
+    try:
+        return find_checkpoint(source)
+    except InputError as error:
+        raise InputError(f"{error}; or {SCRATCH}") from error
 
 
 def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
@@ -118,149 +151,107 @@ def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
         raise InputError(
             "--resume goes on with a run: leave out --run, --init and --catalogue"
         )
-    given, usual = cmd.cfg, preset_cfg(cmd.preset, cmd.policy)
-    recorded = ranks.once(lambda: read_settings(path)).cfg
-    budget = ("steps", "minutes")
-    refuse_changes(given, usual, recorded, allowed=budget)
-    new = {
-        k: getattr(given, k) for k in budget if getattr(given, k) != getattr(usual, k)
-    }
-    return Run.resume(path, **new, device=cmd.device, ranks=ranks)
+    given, path = cmd.cfg, ranks.once(lambda: _named_run(path))
+    recorded = ranks.once(lambda: read_context(path)).train
+    refuse_changes(given, recorded, recorded, allowed=("steps", "minutes"))
+    return Run.resume(
+        path,
+        steps=given.steps,
+        minutes=given.minutes,
+        device=cmd.device,
+        ranks=ranks,
+    )
+
+
+def _named_run(path: Path) -> Path:
+    """Return the directory of a run, where `last` names the newest."""
+    if path != Path("last"):
+        return path
+    runs = sorted(path.parent for path in RUNS.glob(f"*/{JOURNAL}"))
+    if not runs:
+        raise InputError(f"--resume last: there is no run in {RUNS}")
+    return runs[-1]
+
+
+def _resume_command(run: Run) -> str:
+    return f"{start_command(run.ranks.size)} train --resume {run.path}"
 
 
 def _follow(run: Run) -> None:
     """Train as another rank says, and leave it to show and to stop."""
-    for _ in run.iterations():
+    for _ in run.events():
         pass
 
 
 def _train(run: Run, wandb: bool) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
-    console = Terminal()
+    console, cfg = Terminal(), run.trainer.cfg
     print(f"Run: {run.path}")
     ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
     console.print(f"Device: {run.trainer.env.device}{ranks}")
-    board = _Board(run)
+    groups = ", ".join(run.curriculum.state.mastered) or "none"
+    console.print(f"Method: {cfg.method}, groups {groups}; {run.start}", soft_wrap=True)
+    board = TrainingBoard(run)
     live = (
-        Live(board.table(), console=console, auto_refresh=False)
+        Live(board.draw(), console=console, auto_refresh=False)
         if console.is_terminal
         else nullcontext()
     )
-    with _graceful_stop() as stop, _writer(run.path, wandb) as writer, live:
-        for iteration in run.iterations(lambda: stop.asked):
-            board.add(iteration)
-            _write(writer, iteration)
+    said = time.perf_counter()
+    with _graceful_stop() as stop, open_writer(run, wandb) as writer, live:
+        for event in run.events(lambda: stop.asked):
+            board.add(event)
+            if isinstance(event, Iteration):
+                write_iteration(writer, event)
+            else:
+                state = run.curriculum.state
+                write_phase(writer, event, state, run.trainer.catalogue)
             if isinstance(live, Live):
-                live.update(board.table(), refresh=True)
-            elif iteration.number % 10 == 1:
-                console.print(board.line(), soft_wrap=True)
+                live.update(board.draw(), refresh=True)
+            elif not isinstance(event, Iteration):
+                console.print(verdict_line(event), soft_wrap=True, markup=False)
+                said = time.perf_counter()
+            elif time.perf_counter() - said > LOG_EVERY_S:
+                console.print(board.line(), soft_wrap=True, markup=False)
+                said = time.perf_counter()
+        if not isinstance(live, Live):
+            console.print(board.draw())
 
 
-def _report(run: Run) -> None:
-    """Measure the trained policy on fresh episodes, and say where it lies."""
+def _report(run: Run, cmd: TrainCmd) -> None:
+    """Compare the policy with the one the run started from, and say where it lies."""
     if run.stopped:
-        start = start_command(run.ranks.size)
-        print(f"Stopped and saved. Go on with: {start} train --resume {run.path}")
+        phase = run.curriculum.state.phase
+        print(f"Stopped. Phase {phase} was not judged and will run again.")
+        print(f"Go on with: {_resume_command(run)}")
         return
-    console, cfg = Terminal(), run.trainer.cfg
-    console.print(f"Finished: {run.budget_spent}.")
-    if cfg.probe_episodes:
-        episodes = run.trainer.probe(cfg.probe_episodes, cfg.seed)
-        share = success_rate(episodes, cfg.task.max_steps)
-        console.print(
-            f"Success on {len(episodes)} fresh episodes, mean actions: {share:.1%} "
-            f"(tracking error {episodes.tracking_error.mean():.3f} m/s)"
+    console, trainer = Terminal(), run.trainer
+    console.print(f"Finished: {run.ended}.")
+    console.print(_spent(run), soft_wrap=True)
+    if cmd.table:
+        print_before_after(
+            run.path / CHECKPOINTS / INITIAL,
+            run.checkpoint,
+            tuple(run.curriculum.state.mastered),
+            trainer.catalogue,
+            cmd.table,
+            cmd.device,
         )
-    print(f"Checkpoint: {newest_checkpoint(run.path)}")
+    print(f"Run: {run.path}")
+    print(f"Checkpoint: {run.checkpoint}")
 
 
-class _Board:
-    """Progress: the last iteration's figures, speeds and the time left."""
-
-    def __init__(self, run: Run):
-        self.run = run
-        self.began = time.perf_counter()
-        self.first_steps = run.trainer.env_steps
-        self.last: Iteration | None = None
-
-    def add(self, iteration: Iteration) -> None:
-        self.last = iteration
-
-    def figures(self) -> dict[str, str]:
-        last = self.last
-        if last is None:
-            return {"iteration": "0", "": "compiling and filling buffers"}
-        steps = self.run.trainer.steps_per_iteration
-        return {
-            "iteration": f"{last.number}",
-            "env steps": f"{last.env_steps / 1e6:.2f} M",
-            "steps/s": f"{steps / (last.collect_s + last.learn_s):,.0f}",
-            "collecting": f"{steps / last.collect_s:,.0f}/s",
-            "learning": f"{steps / last.learn_s:,.0f}/s",
-            "reward": f"{last.reward:.4f}",
-            "episode length": _share(last.episode_length),
-            "tracking error": _number(last.tracking_error),
-            "time left": self._time_left(),
-        }
-
-    def table(self) -> Table:
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        for name, value in self.figures().items():
-            table.add_row(f"[bold]{name}[/]", value)
-        return table
-
-    def line(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.figures().items())
-
-    def _time_left(self) -> str:
-        cfg, trainer = self.run.trainer.cfg, self.run.trainer
-        elapsed = time.perf_counter() - self.began
-        estimates = []
-        if cfg.steps:
-            speed = (trainer.env_steps - self.first_steps) / elapsed
-            estimates.append((cfg.steps - trainer.env_steps) / speed)
-        if cfg.minutes:
-            estimates.append(60.0 * cfg.minutes - self.run.trained_s - elapsed)
-        left = max(0.0, min(estimates, default=0.0))
-        return f"{left / 60.0:.1f} min"
-
-
-def _share(value: float | None) -> str:
-    return "none ended yet" if value is None else f"{value:.0%} of the longest"
-
-
-def _number(value: float | None) -> str:
-    return "none ended yet" if value is None else f"{value:.3f} m/s"
-
-
-def _write(writer: "SummaryWriter", iteration: Iteration) -> None:
-    step = iteration.env_steps
-    writer.add_scalar("train/reward", iteration.reward, step)
-    if iteration.episode_length is not None and iteration.tracking_error is not None:
-        writer.add_scalar("train/episode_length", iteration.episode_length, step)
-        writer.add_scalar("train/tracking_error", iteration.tracking_error, step)
-    writer.add_scalar("time/collect_s", iteration.collect_s, step)
-    writer.add_scalar("time/learn_s", iteration.learn_s, step)
-    for name, value in iteration.figures.items():
-        writer.add_scalar(f"learn/{name}", value, step)
-
-
-@contextmanager
-def _writer(path: Path, wandb: bool) -> Iterator["SummaryWriter"]:
-    """Open the run's TensorBoard file; with `wandb`, mirror it there."""
-    if wandb:
-        try:
-            import wandb as client  # pyright: ignore[reportMissingImports]
-        except ModuleNotFoundError as error:
-            raise InputError("--wandb needs wandb: pip install wandb") from error
-        client.init(project="horizon-rl", name=path.name, sync_tensorboard=True)
-    from torch.utils.tensorboard import SummaryWriter
-
-    writer = SummaryWriter(str(path))
-    try:
-        yield writer
-    finally:
-        writer.close()
+def _spent(run: Run) -> str:
+    """Say what the run did, and what of its steps went into rolled-back phases."""
+    entries = run.curriculum.entries
+    total = max(1, run.curriculum.state.env_steps)
+    lost = sum(e.evidence.env_steps for e in entries if not e.decision.keeps_weights)
+    actions = Counter(entry.decision.action for entry in entries)
+    return (
+        f"Phases: {len(entries)}, of them committed {actions['commit']}, rolled back "
+        f"{actions['rollback']}, held {actions['hold']}; {total / 1e6:.2f} M env steps, "
+        f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."
+    )
 
 
 class _Stop:

@@ -18,8 +18,20 @@ from horizon_rl.curriculum.journal import (
     Header,
     Journal,
     Replay,
+    committed_folder,
+    is_locked,
+    last_checkpoint,
     read_header,
     replay,
+)
+from horizon_rl.curriculum.layout import (
+    BUDGET,
+    CHECKPOINTS,
+    EVIDENCE,
+    INITIAL,
+    JOURNAL,
+    METRICS,
+    TIMES,
 )
 from horizon_rl.curriculum.manager import Curriculum
 from horizon_rl.curriculum.randomness import phase_rng
@@ -28,7 +40,14 @@ from horizon_rl.curriculum.state import Decision, Event, Proposal, State
 from horizon_rl.curriculum.step import start, step
 
 __all__ = [
+    "BUDGET",
+    "CHECKPOINTS",
+    "EVIDENCE",
+    "INITIAL",
+    "JOURNAL",
     "METHODS",
+    "METRICS",
+    "TIMES",
     "Checkpoint",
     "Clock",
     "Curriculum",
@@ -50,8 +69,11 @@ __all__ = [
     "State",
     "Verdict",
     "apply_method",
+    "committed_folder",
     "dump_state",
+    "is_locked",
     "judge",
+    "last_checkpoint",
     "load_state",
     "look",
     "measure",

@@ -27,12 +27,19 @@ class Evidence:
     """Tracking error of the committed policy on the same scenarios, m/s."""
     reference_return: float | None = None
     """Return of the committed policy on the same scenarios."""
+    candidate_error: float | None = None
+    """Tracking error of the current policy on fresh scenarios of the candidate, m/s: the
+    next phases' reference, should it be committed."""
+    candidate_return: float | None = None
+    """Its return on them."""
     anchor_error: float | None = None
     """Tracking error at level 0, m/s; on record only, it shows slow drift."""
     anchor_return: float | None = None
     """Return at level 0; on record only."""
     episodes: int = 0
     """Episodes behind `length` and `tracking_error`."""
+    iterations: int = 0
+    """Iterations of training the phase took."""
     env_steps: int = 0
     """Environment steps the phase cost, probes included."""
     aborted: bool = False
@@ -40,7 +47,8 @@ class Evidence:
 
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
-        counts = {"episodes": int, "env_steps": int, "aborted": bool}
+        counts: dict[str, type] = {"aborted": bool}
+        counts |= dict.fromkeys(("episodes", "iterations", "env_steps"), int)
         for field in fields(self):
             value = getattr(self, field.name)
             if count := counts.get(field.name):
@@ -76,13 +84,18 @@ def select_window(
     An episode is fair if it began in the phase, and early enough to have lasted its
     whole length before the end. Without the second rule a window that closes between
     synchronised timeouts would hold only falls.
+
+    Episodes that began together are taken together, though they be more than `window`:
+    they lie in the order in which they ended, so to take some of them, as when all
+    worlds start at once, would be to take the longest.
     """
     if window < 1:
         raise InputError(f"window is {window}; accepted: at least 1")
     fair = (episodes.start >= 0) & (episodes.start <= phase_steps - max_length)
     ids = np.flatnonzero(fair)
-    order = np.argsort(episodes.start[ids], kind="stable")
-    ids = ids[order][-window:]
+    ids = ids[np.argsort(episodes.start[ids], kind="stable")]
+    if len(ids) > window:
+        ids = ids[episodes.start[ids] >= episodes.start[ids[-window]]]
     return Episodes(
         episodes.start[ids], episodes.length[ids], episodes.tracking_error[ids]
     )

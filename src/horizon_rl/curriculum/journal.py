@@ -16,6 +16,7 @@ from horizon_rl import __version__
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.evidence import Evidence
 from horizon_rl.curriculum.gates import Verdict
+from horizon_rl.curriculum.layout import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.curriculum.schema import (
     SCHEMA,
     JournalError,
@@ -82,6 +83,18 @@ class Replay:
 def last_checkpoint(entries: Sequence[Entry]) -> Checkpoint | None:
     """Return the last checkpoint a line names: where the next phase starts from."""
     return next((e.checkpoint for e in reversed(entries) if e.checkpoint), None)
+
+
+def committed_folder(run: Path) -> Path | None:
+    """Return the checkpoint that the run in a directory would go on from, if it has one.
+
+    The journal decides, not the newest folder: one that no line names never happened.
+    """
+    if not (run / JOURNAL).exists():
+        return None
+    named = last_checkpoint(replay(run / JOURNAL).entries)
+    folder = run / CHECKPOINTS / (named.name if named else INITIAL)
+    return folder if folder.is_dir() else None
 
 
 class Journal:
@@ -168,6 +181,18 @@ class Journal:
         except OSError as error:
             self._file.close()
             raise JournalError(f"{self.path} is in use by another process") from error
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether a process has the journal open for appending: its run is alive."""
+    if not fcntl:
+        return False
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def read_header(path: Path) -> Header:

@@ -16,6 +16,16 @@ from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.curriculum.step import start, step
 from horizon_rl.errors import InputError
 
+FLAWLESS = Evidence(
+    length=1.0,
+    tracking_error=0.0,
+    checkpoint_error=0.0,
+    checkpoint_return=0.0,
+    reference_error=0.0,
+    reference_return=0.0,
+)
+HOPELESS = Evidence(length=None, tracking_error=None, aborted=True)
+
 Save = Callable[[Decision], Checkpoint]
 
 
@@ -74,6 +84,13 @@ class Curriculum:
     def ask(self) -> Proposal | None:
         """Return the phase to train next, or None when the run has ended."""
         return self.state.proposal
+
+    def outlook(self) -> tuple[Proposal, ...]:
+        """Return what may follow the phase on trial: after a pass, after a failure."""
+        if self.state.proposal is None:
+            return ()
+        states = (step(self.state, e, self.cfg)[0] for e in (FLAWLESS, HOPELESS))
+        return tuple(state.proposal for state in states if state.proposal)
 
     def tell(self, evidence: Evidence, save: Save | None = None) -> Decision:
         """Judge the phase last asked for, put the decision on record, and return it.

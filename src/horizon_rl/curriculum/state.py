@@ -82,4 +82,4 @@ class State:
     def difficulty(self) -> float:
         """Mean mastered level over the run's groups."""
         levels = self.mastered.values()
-        return sum(levels) / len(levels)
+        return sum(levels) / max(len(levels), 1)

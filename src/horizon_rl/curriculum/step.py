@@ -35,9 +35,10 @@ def start(groups: Sequence[str], cfg: CurriculumCfg) -> State:
         groups: Domain groups to widen; the catalogue's others stay at level 0.
         cfg: How frontiers advance, retreat, wait and end.
     """
-    if not groups or len(set(groups)) < len(groups):
+    if len(set(groups)) < len(groups) or not (groups or cfg.clock):
         raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
-    # A clock and joint mode move all groups at once: then they are one frontier.
+    # A clock and joint mode move all groups at once: then they are one frontier. A clock
+    # may even have none to move.
     if cfg.joint or cfg.clock:
         frontiers = (Frontier(name="joint", groups=tuple(groups)),)
     else:

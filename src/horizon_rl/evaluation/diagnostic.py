@@ -125,7 +125,7 @@ def difficulties(run: Replay) -> list[float]:
     # What a decision left mastered is where the next proposal starts from.
     levels = [e.proposal.mastered.values() for e in run.entries[1:]]
     last = [run.state.difficulty] if run.entries else []
-    return [sum(mastered) / len(mastered) for mastered in levels] + last
+    return [sum(mastered) / max(len(mastered), 1) for mastered in levels] + last
 
 
 def classify(entry: Entry, gates: GateCfg) -> Outcome:

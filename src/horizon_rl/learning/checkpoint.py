@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from horizon_rl import __version__
-from horizon_rl.durable import ASIDE, write_directory
+from horizon_rl.durable import write_directory
 from horizon_rl.errors import InputError
 from horizon_rl.records import decode, dumps, encode
 
@@ -25,8 +25,6 @@ SCHEMA = 1
 
 WEIGHTS = "weights.safetensors"
 RECORD = "checkpoint.json"
-CHECKPOINTS = "checkpoints"
-"""Folder of a run that holds its checkpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +109,3 @@ def _read_record(file: Path) -> CheckpointRecord:
         return decode(CheckpointRecord, data)
     except InputError as error:
         raise InputError(f"{file} is damaged: {error}") from error
-
-
-def list_checkpoints(path: Path) -> list[Path]:
-    """List a run's checkpoints, oldest first; unfinished ones are none."""
-    folder = path / CHECKPOINTS
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(p for p in found if p.is_dir() and not p.name.startswith(ASIDE))
-
-
-def newest_checkpoint(path: Path) -> Path | None:
-    return next(reversed(list_checkpoints(path)), None)

@@ -6,10 +6,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from horizon_rl.curriculum import committed_folder
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.records import decode
 
 RECORD = "model.json"
+RUN = "run"
+"""Folder with journal and evidence of the run that made a policy, if they are kept."""
+CHECKPOINT = "checkpoint.json"
+"""File by which a checkpoint's directory is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +51,6 @@ def model_path(name: str) -> Path:
 
 def find_checkpoint(source: str) -> Path:
     """Return the checkpoint behind a shipped policy's name, a run or a checkpoint."""
-    # Here, since it brings torch, which listing models does without.
-    from horizon_rl.learning.checkpoint import RECORD as CHECKPOINT
-    from horizon_rl.learning.checkpoint import newest_checkpoint
-
     if source in model_names():
         return model_path(source)
     path = Path(source)
@@ -60,12 +61,12 @@ def find_checkpoint(source: str) -> Path:
             f"no checkpoint '{source}'. Accepted: a directory of a checkpoint or a "
             f"run, or one of {', '.join(model_names())}"
         )
-    newest = newest_checkpoint(path)
-    if newest is None:
+    found = committed_folder(path)
+    if found is None:
         raise InputError(
             f"{path} is neither a checkpoint (no {CHECKPOINT}) nor a run with one"
         )
-    return newest
+    return found
 
 
 def read_model(name: str) -> ModelRecord:

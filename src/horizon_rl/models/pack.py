@@ -1,15 +1,21 @@
 """Turn a checkpoint into a shipped policy: weights without the optimiser, a record.
 
 python -m horizon_rl.models.pack CHECKPOINT NAME --about ... --results FILE ...
+
+Of a run's checkpoint the run's journal and the episodes behind its verdicts come along:
+`horizon study` can compute every verdict again.
 """
 
 import argparse
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from horizon_rl.curriculum import CHECKPOINTS, EVIDENCE, JOURNAL, TIMES
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
-from horizon_rl.models import RECORD, ModelRecord
+from horizon_rl.models import RECORD, RUN, ModelRecord
 from horizon_rl.records import dumps, encode
 
 
@@ -19,34 +25,51 @@ def pack_model(checkpoint: Path, folder: Path, record: ModelRecord) -> None:
     kept = {k: t for k, t in found.tensors.items() if not k.startswith("adam.")}
     save_checkpoint(folder, kept, replace(found.record, weights_sha256=""))
     (folder / RECORD).write_text(dumps(encode(record)) + "\n", "utf-8")
+    if run := find_run(checkpoint):
+        (folder / RUN).mkdir()
+        for name in (JOURNAL, TIMES):
+            shutil.copy(run / name, folder / RUN / name)
+        shutil.copytree(run / EVIDENCE, folder / RUN / EVIDENCE)
+
+
+def find_run(checkpoint: Path) -> Path | None:
+    """Return the directory of the run that a checkpoint lies in, if it does."""
+    run = checkpoint.resolve().parent.parent
+    inside = checkpoint.resolve().parent.name == CHECKPOINTS
+    return run if inside and (run / JOURNAL).exists() else None
+
+
+def describe(checkpoint: Path, told: dict[str, Any]) -> ModelRecord:
+    """Put together what a checkpoint and its run say of its making, and what is told."""
+    record, run = load_checkpoint(checkpoint).record, find_run(checkpoint)
+    seconds = 0.0
+    if run:
+        for line in (run / TIMES).read_text().splitlines():
+            times = json.loads(line)
+            seconds += times["train_s"] + times["probe_s"] + times["settle_s"]
+    return ModelRecord(
+        env_steps=record.counters["env_steps"],
+        minutes=round(seconds / 60.0, 2),
+        seed=record.seed,
+        **told,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("name")
-    for text in ("about", "command", "commit", "hardware"):
+    texts = ("about", "command", "commit", "hardware")
+    for text in texts:
         parser.add_argument(f"--{text}", required=True)
     parser.add_argument("--results", type=Path, nargs="*", default=[])
     args = parser.parse_args()
-    counters = load_checkpoint(args.checkpoint).record
     results = []
     for file in args.results:
         found = json.loads(file.read_text())
         results += found if isinstance(found, list) else [found]
-    config, counted = counters.config, counters.counters
-    steps = config["num_envs"] * config["learner"]["ppo"]["num_steps"]
-    record = ModelRecord(
-        about=args.about,
-        command=args.command,
-        commit=args.commit,
-        hardware=args.hardware,
-        # Checkpoints that do not say it were made by a process alone.
-        env_steps=counted["iteration"] * steps * counted.get("ranks", 1),
-        minutes=round(counters.numbers["trained_s"] / 60.0, 2),
-        seed=counters.seed,
-        results=tuple(results),
-    )
+    told = {text: getattr(args, text) for text in texts} | {"results": tuple(results)}
+    record = describe(args.checkpoint, told)
     pack_model(args.checkpoint, Path(__file__).parent / args.name, record)
 
 

@@ -10,7 +10,13 @@ from horizon_rl.physics.backend import (
 from horizon_rl.physics.cpu import CpuBackend
 from horizon_rl.physics.effects import EFFECTS, Effect, check_catalogue
 from horizon_rl.physics.motors import torque_bounds
-from horizon_rl.physics.pool import BODY_DESCRIPTORS, Pool, build_pool, sample_pool
+from horizon_rl.physics.pool import (
+    BODY_DESCRIPTORS,
+    Pool,
+    build_pool,
+    join_pools,
+    sample_pool,
+)
 from horizon_rl.physics.rows import WORLD_FIELDS, Rows
 from horizon_rl.physics.select import choose_device, make_backend
 from horizon_rl.physics.threads import cores_for_physics
@@ -32,6 +38,7 @@ __all__ = [
     "check_catalogue",
     "choose_device",
     "cores_for_physics",
+    "join_pools",
     "make_backend",
     "sample_pool",
     "torque_bounds",

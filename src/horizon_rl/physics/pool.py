@@ -5,7 +5,8 @@ computed on the way. A frozen pool is also what an evaluation suite consists of.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from mjbatch import Batch
@@ -126,6 +127,21 @@ def build_pool(
         parameters=_normalise(instances, catalogue),
         body=bodies[body_ids],
     )
+
+
+def join_pools(pools: Sequence[Pool]) -> Pool:
+    """Put pools of the same bodies one after the other."""
+    if len({pool.robot.name for pool in pools}) != 1:
+        raise InputError("pools of different robots cannot be joined")
+
+    def join(parts: list[Any]) -> Any:
+        if isinstance(parts[0], Mapping):
+            return {key: join([part[key] for part in parts]) for key in parts[0]}
+        return np.concatenate(parts)
+
+    columns = [field.name for field in fields(Pool) if field.name != "robot"]
+    joined = {name: join([getattr(pool, name) for pool in pools]) for name in columns}
+    return Pool(robot=pools[0].robot, **joined)
 
 
 def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from horizon_rl.curriculum import (
+    CHECKPOINTS,
+    JOURNAL,
     Checkpoint,
     Curriculum,
     CurriculumCfg,
@@ -28,8 +30,6 @@ from horizon_rl.errors import InputError
 from horizon_rl.records import decode, dumps, encode
 from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
 
-JOURNAL = "journal.jsonl"
-CHECKPOINTS = "checkpoints"
 POLICY = "policy.json"
 
 

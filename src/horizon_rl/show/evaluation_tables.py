@@ -73,12 +73,14 @@ def side_by_side(
         table.add_column(escape(name), justify="right", overflow="fold")
     if stand:
         table.add_column("stand", justify="right", style="dim", no_wrap=True)
-    table.add_column("impossible", justify="right", style="dim", no_wrap=True)
+    if impossible:
+        table.add_column("impossible", justify="right", style="dim", no_wrap=True)
     spreads = [spread_by_column(_scores(seeds)) for seeds in methods.values()]
     floor = summaries(stand) if stand else {}
     for name, *cells in zip(first.columns, *spreads, strict=True):
         standing = [_percent(floor[name].success)] if stand else []
-        rest = *standing, _percent(impossible.get(name))
+        bound = [_percent(impossible.get(name))] if impossible else []
+        rest = *standing, *bound
         table.add_row(_folded(name), *map(str, cells), *rest)
     return table
 

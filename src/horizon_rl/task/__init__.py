@@ -6,7 +6,7 @@ from horizon_rl.task.episodes import FALL_CAUSES, EpisodeTable, SuccessCfg, succ
 from horizon_rl.task.observations import ACTOR_LAYOUT, NUM_ACTOR
 from horizon_rl.task.rewards import REWARDS
 from horizon_rl.task.rollout import Policy, Stand, rollout
-from horizon_rl.task.scenarios import Scenarios, draw_scenarios
+from horizon_rl.task.scenarios import Scenarios, draw_scenarios, join_scenarios
 
 __all__ = [
     "ACTOR_LAYOUT",
@@ -25,6 +25,7 @@ __all__ = [
     "TaskCfg",
     "VelocityEnv",
     "draw_scenarios",
+    "join_scenarios",
     "rollout",
     "succeeded",
 ]

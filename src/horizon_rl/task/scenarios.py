@@ -5,12 +5,13 @@ it will suffer. Training draws them afresh for every phase; a probe or a suite f
 them. The environment cannot tell the difference.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from horizon_rl.domains import place
-from horizon_rl.physics import CONTROL_DT, Pool
+from horizon_rl.physics import CONTROL_DT, Pool, join_pools
 from horizon_rl.task.config import CommandCfg, PushCfg, TaskCfg
 
 
@@ -36,6 +37,15 @@ def draw_scenarios(pool: Pool, cfg: TaskCfg, rng: np.random.Generator) -> Scenar
         pool=pool,
         commands=place_commands(rng.random((m, cfg.num_commands, 4)), cfg.command),
         push_steps=place_pushes(rng.random((m, num_pushes)), cfg.push),
+    )
+
+
+def join_scenarios(parts: Sequence[Scenarios]) -> Scenarios:
+    """Put scenarios of the same bodies one after the other."""
+    return Scenarios(
+        pool=join_pools([part.pool for part in parts]),
+        commands=np.concatenate([part.commands for part in parts]),
+        push_steps=np.concatenate([part.push_steps for part in parts]),
     )
 
 

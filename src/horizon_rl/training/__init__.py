@@ -1,18 +1,26 @@
-"""Training: runs at fixed ranges, cut into segments that can be resumed exactly."""
+"""Training: phases on the real simulator, governed by the curriculum."""
 
-from horizon_rl.training.config import PolicyKind, Preset, TrainCfg, preset_cfg
-from horizon_rl.training.run import Run, list_checkpoints, newest_checkpoint
-from horizon_rl.training.trainer import Iteration, Trainer, success_rate
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.files import (
+    Context,
+    PhaseTimes,
+    read_context,
+    read_evidence,
+)
+from horizon_rl.training.presets import PolicyKind, Preset, preset_cfg
+from horizon_rl.training.run import Run
+from horizon_rl.training.trainer import Iteration, Trainer
 
 __all__ = [
+    "Context",
     "Iteration",
+    "PhaseTimes",
     "PolicyKind",
     "Preset",
     "Run",
     "TrainCfg",
     "Trainer",
-    "list_checkpoints",
-    "newest_checkpoint",
     "preset_cfg",
-    "success_rate",
+    "read_context",
+    "read_evidence",
 ]

@@ -1,103 +1,105 @@
-"""Settings of a training run, and the presets that people start from."""
+"""Settings of a training run."""
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from math import ceil
 
-from horizon_rl.errors import InputError, unknown
-from horizon_rl.learning import CriticCfg, LearnerCfg, MlpCfg, PpoCfg, TransformerCfg
+from horizon_rl.curriculum import CurriculumCfg, EarlyCfg, Method, apply_method
+from horizon_rl.domains import Catalogue
+from horizon_rl.errors import InputError, require
+from horizon_rl.learning import LearnerCfg
 from horizon_rl.task import TaskCfg
 
-Preset = Literal["smoke", "laptop", "paper"]
-PolicyKind = Literal["transformer", "mlp"]
+MIN_EPISODES_A_PHASE = 2.5
+"""Least length of a phase, in longest episodes. Of its episodes only those count that
+began in it and could have lasted: in a shorter phase there would be too few."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCfg:
-    """One training run at fixed ranges."""
+    """One training run: a curriculum, and the worlds and the learner it governs."""
 
+    method: Method = "horizon"
+    """HORIZON, or one of its ablations and controls."""
+    groups: str = "core"
+    """Domain groups to widen: core, full, or names with commas between them."""
+    levels: str = ""
+    """Groups that stay at a level, as in contact=0.5,reset=0.2; they are not widened.
+    All others that are not widened stay at the baseline."""
     robot: str = "go2"
     """Preset or intervention (go2, go2+stilts), `generated` for random bodies, or
     `mixed` for one half Go2 and the other half generated bodies and presets."""
     num_bodies: int = 64
     """Bodies to generate, where the robot is `generated` or `mixed`."""
-    levels: str = ""
-    """Fixed level of groups, as in all=0.25 or mass=0.5,com=0.2; else the baseline."""
     num_envs: int = 4096
     """Worlds; of several ranks (torchrun), each has so many."""
     rows_per_env: int = 4
-    """Scenarios to draw per world and segment."""
-    segment_iterations: int = 50
-    """Iterations per segment. A run can be resumed at the end of a segment."""
+    """Scenarios to draw per world and phase."""
+    phase_iterations: int = 500
+    """Iterations of a phase; never fewer than last 2.5 times the longest episode."""
+    window: int = 500
+    """Gate L: the phase's last episodes that it judges."""
+    probe_scenarios: int = 1024
+    """Gate C: scenarios on which the policy is compared with the checkpoint; 0: not at
+    all, and gate C is switched off."""
+    anchor_scenarios: int = 256
+    """Scenarios at level 0 on which every phase is measured, to show slow drift."""
+    early: EarlyCfg = field(default_factory=EarlyCfg)
+    """Looks at a running phase, which may end it."""
+    rollback_rate: float = 1.0
+    """Factor on the learning rate after a rollback."""
+    linear_phases: int = 50
+    """Phases in which method `linear` goes from level 0 to level 1."""
     seed: int = 0
     """Seed of everything random."""
     steps: int = 0
-    """Budget: environment steps, of all ranks together; 0 is no limit."""
+    """Budget: environment steps of all ranks, probes and rolled-back phases included; 0
+    is no limit. A phase that was begun is finished."""
     minutes: float = 0.0
-    """Budget: minutes of training; 0 is no limit."""
-    probe_episodes: int = 256
-    """Fresh episodes, with mean actions, that measure success at the end."""
+    """Budget: minutes; 0 is no limit. A phase that was begun is finished."""
+    curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
+    """How frontiers advance, retreat, wait and end."""
     task: TaskCfg = field(default_factory=TaskCfg)
     """The task."""
     learner: LearnerCfg = field(default_factory=LearnerCfg)
     """Networks and PPO."""
 
     def __post_init__(self):
-        for name in ("num_bodies", "num_envs", "rows_per_env", "segment_iterations"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; at least 1")
-        for name in ("seed", "steps", "minutes", "probe_episodes"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; at least 0")
+        for name in ("num_bodies", "num_envs", "rows_per_env", "phase_iterations"):
+            require(name, getattr(self, name), 1)
+        for name in ("window", "linear_phases"):
+            require(name, getattr(self, name), 1)
+        for name in ("seed", "steps", "minutes", "probe_scenarios", "anchor_scenarios"):
+            require(name, getattr(self, name), 0)
+        require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
 
     @property
     def steps_per_iteration(self) -> int:
         """Environment steps of an iteration, by one rank."""
         return self.num_envs * self.learner.ppo.num_steps
 
+    @property
+    def iterations(self) -> int:
+        """Iterations that a phase lasts."""
+        least = MIN_EPISODES_A_PHASE * self.task.max_steps / self.learner.ppo.num_steps
+        return max(self.phase_iterations, ceil(least))
 
-def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
-    """Return a preset: `paper` is the paper's tables, the others deviate in size.
-
-    No preset deviates from the rewards. docs/assumptions.md lists the differences.
-    """
-    paper = MlpCfg() if policy == "mlp" else TransformerCfg()
-    match preset:
-        case "paper":
-            return TrainCfg(learner=LearnerCfg(actor=paper))
-        case "smoke":
-            # The paper's networks, but next to no data: does everything run?
-            return TrainCfg(
-                num_envs=16,
-                segment_iterations=2,
-                steps=4 * 16 * 24,
-                probe_episodes=16,
-                task=TaskCfg(episode_s=2.0),
-                learner=LearnerCfg(actor=paper, ppo=PpoCfg(num_epochs=1)),
-            )
-        case "laptop":
-            return _laptop(policy)
-        case _:
-            raise InputError(unknown("preset", preset, ("smoke", "laptop", "paper")))
+    @property
+    def resolved(self) -> CurriculumCfg:
+        """The curriculum's settings with the method applied."""
+        cfg = apply_method(
+            self.method, self.curriculum, clock_phases=self.linear_phases
+        )
+        # What is not measured cannot be asked for.
+        return cfg if self.probe_scenarios else apply_method("feasibility-only", cfg)
 
 
-def _laptop(policy: PolicyKind) -> TrainCfg:
-    """Balance physics and learning on two cores: small nets, higher rate."""
-    critic = CriticCfg(hidden_dims=(128, 128), encoder_dim=32, activation="elu")
-    # With a sixteenth of the paper's worlds a minibatch's KL is mostly noise: steered
-    # to 0.01 the rate sinks to its floor, and the robot stands for millions of steps.
-    ppo = PpoCfg(learning_rate=1e-3, num_epochs=5, target_kl=0.02)
-    # Less noise at the start: at 1.2 penalties outweigh staying alive, and the first
-    # thing learnt is to fall.
-    mlp = MlpCfg(hidden_dims=(128, 128), activation="elu", initial_std=0.5)
-    cfg = TrainCfg(
-        num_envs=256,
-        segment_iterations=25,
-        steps=8_000_000,
-        learner=LearnerCfg(actor=mlp, critic=critic, ppo=ppo),
-    )
-    if policy == "mlp":
-        return cfg
-    transformer = TransformerCfg(
-        embedding_dim=64, num_heads=4, feedforward_dim=128, window=15, initial_std=0.5
-    )
-    return replace(cfg, learner=replace(cfg.learner, actor=transformer))
+def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:
+    """Name the groups that the curriculum moves: those asked for that are not fixed."""
+    fixed = catalogue.parse_levels(cfg.levels)
+    groups = tuple(g for g in catalogue.select(cfg.groups) if g not in fixed)
+    if not groups and cfg.method != "base":
+        raise InputError(
+            f"levels '{cfg.levels}' fix all of the groups '{cfg.groups}': method "
+            f"{cfg.method} has none left to widen"
+        )
+    return groups

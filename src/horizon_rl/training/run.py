@@ -1,64 +1,81 @@
-"""A run on disk: settings, checkpoints at the ends of segments, metrics.
+"""A run: phases on the real simulator, governed by the curriculum, kept on disk.
 
-config.json                 the settings, resolved
-checkpoints/segment-00012/  everything that learns, after that segment
-metrics.jsonl               one line per iteration
-events.out.tfevents...      the same for TensorBoard
-
-Of several ranks, rank 0 alone reads and writes it.
+Of several ranks, rank 0 alone holds the curriculum, reads and writes.
 """
 
-import json
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from horizon_rl.domains import Catalogue
-from horizon_rl.durable import make_run_directory, write_file
-from horizon_rl.errors import InputError
-from horizon_rl.learning import load_state_tensors, state_tensors
-from horizon_rl.learning.checkpoint import (
+from horizon_rl.curriculum import (
     CHECKPOINTS,
+    INITIAL,
+    JOURNAL,
+    METRICS,
+    TIMES,
+    Checkpoint,
+    Curriculum,
+    Decision,
+    Entry,
+    Proposal,
+)
+from horizon_rl.domains import Catalogue
+from horizon_rl.durable import make_run_directory, remove_unnamed
+from horizon_rl.errors import InputError
+from horizon_rl.learning import (
+    load_state_tensors,
+    restore,
+    state_tensors,
+    take_snapshot,
+)
+from horizon_rl.learning.checkpoint import (
     CheckpointRecord,
-    list_checkpoints,
     load_checkpoint,
-    newest_checkpoint,
     save_checkpoint,
 )
 from horizon_rl.ranks import ALONE, Ranks
-from horizon_rl.records import decode, dumps, encode
-from horizon_rl.training.config import TrainCfg
+from horizon_rl.records import dumps, encode
+from horizon_rl.training.config import TrainCfg, widened_groups
+from horizon_rl.training.files import (
+    Context,
+    PhaseTimes,
+    checked_folder,
+    keep_lines,
+    phase_name,
+    read_context,
+    read_lines,
+    remove_unfinished,
+    write_budget,
+    write_evidence,
+)
+from horizon_rl.training.phase import Phase
+from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.trainer import Iteration, Trainer
 
-CONFIG = "config.json"
-METRICS = "metrics.jsonl"
-KEPT = 3
-"""Checkpoints to keep: the newest."""
-
-
-class Settings(NamedTuple):
-    """What a run was started with."""
-
-    cfg: TrainCfg
-    catalogue: Catalogue
-    num_ranks: int
+SCRATCH = "from scratch"
 
 
 class Run:
-    """A trainer and the directory its results go to."""
+    """A trainer, the curriculum that governs it, and the directory of both."""
 
-    def __init__(self, trainer: Trainer, path: Path):
+    def __init__(self, trainer: Trainer, path: Path, device: str):
         self.trainer, self.path, self.ranks = trainer, path, trainer.ranks
         self.trained_s = 0.0
-        """Seconds of training, earlier sittings included."""
+        """Seconds of finished phases, earlier sittings included."""
+        self._sat_down = time.perf_counter()
         self.stopped = False
         """Whether it ended because it was asked to."""
+        self.start = SCRATCH
+        """What it started from, in words."""
+        self._curriculum: Curriculum | None = None
+        self._initial = Checkpoint(INITIAL, "")
+        self._prober = self._make_prober(device) if self.ranks.leads else None
 
     @classmethod
     def create(
@@ -74,8 +91,10 @@ class Run:
 
         A directory that holds one already is refused.
         """
-        run = cls(Trainer(cfg, catalogue, device=device, ranks=ranks), path)
-        ranks.once(lambda: run._make_directory(init))
+        groups = widened_groups(cfg, catalogue)
+        trainer = Trainer(cfg, catalogue, device=device, ranks=ranks)
+        run = cls(trainer, path, device)
+        ranks.once(lambda: run._make_directory(groups, init))
         return run
 
     @classmethod
@@ -88,129 +107,237 @@ class Run:
         device: str = "auto",
         ranks: Ranks = ALONE,
     ) -> "Run":
-        """Go on after the last segment that was finished, perhaps with a new budget.
+        """Go on after the last judged phase, perhaps with a new budget.
 
         The device may be another: it is not part of what a run is. Only on the same CPU
         does the run go on as if it had not been interrupted, to the bit. The number of
         ranks must be the same: it says how many worlds there are.
         """
-        cfg, catalogue, num_ranks = ranks.once(lambda: read_settings(path))
-        if num_ranks != ranks.size:
+        context = ranks.once(lambda: read_context(path))
+        if context.ranks != ranks.size:
             raise InputError(
-                f"{path} is a run of {num_ranks} rank(s), not {ranks.size}: resume it "
-                f"with {start_command(num_ranks)}, or start another from its checkpoint "
-                "with --init"
+                f"{path} is a run of {context.ranks} rank(s), not {ranks.size}: resume "
+                f"it with {start_command(context.ranks)}, or start another from its "
+                "checkpoint with --init"
             )
+        was = context.train
         cfg = replace(
-            cfg,
-            steps=cfg.steps if steps is None else steps,
-            minutes=cfg.minutes if minutes is None else minutes,
+            was,
+            steps=was.steps if steps is None else steps,
+            minutes=was.minutes if minutes is None else minutes,
         )
-        run = cls(Trainer(cfg, catalogue, device=device, ranks=ranks), path)
-        ranks.once(run._catch_up)
+        trainer = Trainer(cfg, context.catalogue, device=device, ranks=ranks)
+        run = cls(trainer, path, device)
+        ranks.once(lambda: run._catch_up(context))
+        if cfg != was:
+            ranks.once(lambda: write_budget(path, cfg))
         return run
 
     @property
-    def budget_spent(self) -> str | None:
+    def curriculum(self) -> Curriculum:
+        """What governs the run; rank 0 alone has it."""
+        assert self._curriculum is not None
+        return self._curriculum
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint that the run would go on from."""
+        named = self.curriculum.checkpoint or self._initial
+        return self.path / CHECKPOINTS / named.name
+
+    @property
+    def sitting_s(self) -> float:
+        """Seconds of the run so far, the phase under way included."""
+        return self.trained_s + time.perf_counter() - self._sat_down
+
+    @property
+    def ended(self) -> str | None:
         """Why the run is at its end, in words; None while it goes on."""
-        cfg, steps = self.trainer.cfg, self.trainer.env_steps
-        if 0 < cfg.steps <= steps:
+        cfg, state = self.trainer.cfg, self.curriculum.state
+        if state.ended:
+            return state.ended
+        if 0 < cfg.steps <= state.env_steps:
             return f"budget of {cfg.steps} env steps spent"
         if 0.0 < cfg.minutes * 60.0 <= self.trained_s:
             return f"budget of {cfg.minutes:g} minutes spent"
         return None
 
-    def iterations(
+    def events(
         self, stop_asked: Callable[[], bool] = lambda: False
-    ) -> Iterator[Iteration]:
-        """Train until the budget is spent; saves at the end of every segment.
+    ) -> Iterator[Iteration | Entry]:
+        """Train phase after phase; yields every iteration, and every judged phase.
 
-        Where `stop_asked` says so after an iteration, the segment ends with it: what it
-        learnt is kept, as a boundary.
+        Where `stop_asked` says so after an iteration, the run stops there. The phase
+        was not judged: it runs again when the run is resumed.
         """
-        trainer, ranks = self.trainer, self.ranks
         self._follow_rank_0()
-        log = self.path / METRICS if ranks.leads else os.devnull
+        log = self.path / METRICS if self.ranks.leads else os.devnull
         with open(log, "a") as metrics:
-            while not (self.stopped or ranks.once(lambda: self.budget_spent)):
-                began = time.perf_counter()
-                for iteration in trainer.run_segment():
-                    metrics.write(dumps(asdict(iteration)) + "\n")
+            while ahead := self.ranks.once(self._ask):
+                before = take_snapshot(self.trainer.learner)
+                phase = Phase(
+                    self.trainer, self._prober, ahead.proposal, ahead.reference
+                )
+                began = self._sat_down = time.perf_counter()
+                for following in ahead.outlook:
+                    self.trainer.draw_ahead(following.phase, following.levels)
+                for iteration in phase.train():
+                    line = {"phase": ahead.proposal.phase, **asdict(iteration)}
+                    metrics.write(dumps(line) + "\n")
                     metrics.flush()
                     yield iteration
-                    self.stopped = ranks.once(stop_asked)
+                    self.stopped = self.ranks.once(stop_asked)
                     if self.stopped:
-                        trainer.segment += 1
-                        break
-                self.trained_s += time.perf_counter() - began
+                        return
+                trained = time.perf_counter()
                 self._check_ranks()
-                ranks.once(self.save)
+                entry = self.ranks.once(partial(self._judge, phase))
+                if not entry.decision.keeps_weights:
+                    restore(self.trainer.learner, before)
+                    self.trainer.learner.learning_rate *= self.trainer.cfg.rollback_rate
+                times = PhaseTimes(
+                    phase=ahead.proposal.phase,
+                    train_s=trained - began - phase.probe_s,
+                    probe_s=phase.probe_s,
+                    settle_s=time.perf_counter() - trained,
+                )
+                self.ranks.once(partial(self._note_times, times))
+                yield entry
 
-    def start_from(self, path: Path) -> CheckpointRecord:
+    def close(self) -> None:
+        """Let another process go on with the run."""
+        if self._curriculum:
+            self._curriculum.close()
+
+    def _ask(self) -> "Ahead | None":
+        """Return the next phase and what it needs to know, or None at the end."""
+        proposal = self.curriculum.ask()
+        if proposal is None or self.ended:
+            return None
+        reference = find_reference(self.curriculum.entries)
+        return Ahead(proposal, reference, self.curriculum.outlook())
+
+    def _judge(self, phase: Phase) -> Entry:
+        """Put the phase's evidence, its checkpoint and its verdict on disk, in order."""
+        weighed = phase.weighed
+        assert weighed is not None
+        write_evidence(self.path, phase.proposal.phase, weighed.window, weighed.probes)
+        save = partial(self._save, weighed.evidence.env_steps)
+        self.curriculum.tell(weighed.evidence, save)
+        return self.curriculum.entries[-1]
+
+    def _save(self, phase_steps: int, decision: Decision) -> Checkpoint:
+        proposal, state = self.curriculum.ask(), self.curriculum.state
+        assert proposal is not None
+        return self._write_checkpoint(
+            phase_name(decision.phase),
+            levels=proposal.levels,
+            counters={
+                "phase": state.phase + 1,
+                "env_steps": state.env_steps + phase_steps,
+            },
+        )
+
+    def _write_checkpoint(
+        self, name: str, levels: dict[str, float], counters: dict[str, int]
+    ) -> Checkpoint:
+        trainer = self.trainer
+        record = CheckpointRecord(
+            numbers={"learning_rate": trainer.learner.learning_rate},
+            counters={
+                "iteration": trainer.iteration,
+                "ranks": self.ranks.size,
+                **counters,
+            },
+            seed=trainer.cfg.seed,
+            # Without its budget, which a resumed run may change: what was learnt does
+            # not hang on it.
+            config=encode(replace(trainer.cfg, steps=0, minutes=0.0)),
+            catalogue=encode(trainer.catalogue),
+            levels={**trainer.fixed, **levels},
+        )
+        folder = self.path / CHECKPOINTS / name
+        return Checkpoint(
+            name, save_checkpoint(folder, state_tensors(trainer.learner), record)
+        )
+
+    def _note_times(self, times: PhaseTimes) -> None:
+        self.trained_s += times.total_s
+        self._sat_down = time.perf_counter()
+        with open(self.path / TIMES, "a") as file:
+            file.write(dumps(asdict(times)) + "\n")
+
+    def _make_prober(self, device: str) -> Prober | None:
+        trainer = self.trainer
+        cfg = trainer.cfg
+        if not (cfg.probe_scenarios or cfg.anchor_scenarios):
+            return None
+        threads = self.ranks.num_threads
+        return Prober(cfg, trainer.catalogue, trainer.robots, device, threads)
+
+    def _make_directory(self, groups: tuple[str, ...], init: Path | None) -> None:
+        trainer = self.trainer
+        if init:
+            self._load(init)  # It may not fit: then nothing has been written.
+            self.start = f"from {init}"
+        make_run_directory(self.path, JOURNAL, CHECKPOINTS)
+        self._initial = self._write_checkpoint(
+            INITIAL, {}, {"phase": 0, "env_steps": 0}
+        )
+        context = Context(
+            train=trainer.cfg,
+            catalogue=trainer.catalogue,
+            ranks=self.ranks.size,
+            initial=self._initial.digest,
+            start=self.start,
+        )
+        # Last: no run exists that lacks its start.
+        self._curriculum = Curriculum.create(
+            self.path / JOURNAL, groups, trainer.cfg.resolved, encode(context)
+        )
+
+    def _catch_up(self, context: Context) -> None:
+        """Take over what the run has learnt and decided so far."""
+        trainer = self.trainer
+        self._curriculum = curriculum = Curriculum.resume(self.path / JOURNAL)
+        try:
+            self.start = context.start
+            self._initial = Checkpoint(INITIAL, context.initial)
+            last = curriculum.checkpoint or self._initial
+            record = self._load(checked_folder(self.path, last))
+        except BaseException:
+            curriculum.close()
+            raise
+        entries = curriculum.entries
+        kept = [i for i, entry in enumerate(entries) if entry.checkpoint]
+        rollbacks = len(entries) - (kept[-1] + 1 if kept else 0)
+        trainer.learner.learning_rate = record.numbers["learning_rate"]
+        for _ in range(rollbacks):  # One by one: a power would round otherwise.
+            trainer.learner.learning_rate *= trainer.cfg.rollback_rate
+        trainer.iteration = sum(entry.evidence.iterations for entry in entries)
+        trainer.env_steps = curriculum.state.env_steps
+        named = [entry.checkpoint.name for entry in entries if entry.checkpoint]
+        remove_unnamed(self.path / CHECKPOINTS, r"phase-\d{5}", named)
+        remove_unfinished(self.path)
+        for name in (METRICS, TIMES):
+            keep_lines(self.path / name, lambda line: line["phase"] < len(entries))
+        times = (PhaseTimes(**line) for line in read_lines(self.path / TIMES))
+        self.trained_s = sum(t.total_s for t in times)
+
+    def _load(self, folder: Path) -> CheckpointRecord:
         """Take over what a checkpoint has learnt; its counters are in the record."""
-        checkpoint = load_checkpoint(path)
+        checkpoint = load_checkpoint(folder)
         try:
             load_state_tensors(self.trainer.learner, checkpoint.tensors)
         except InputError as error:
-            raise InputError(f"{path} is of another policy: {error}") from error
+            raise InputError(f"{folder} is of another policy: {error}") from error
         return checkpoint.record
-
-    def save(self) -> Path:
-        """Write what was learnt so far; what is older than `KEPT` goes."""
-        trainer = self.trainer
-        path = self.path / CHECKPOINTS / f"segment-{trainer.segment:05d}"
-        save_checkpoint(path, state_tensors(trainer.learner), self._record())
-        for old in list_checkpoints(self.path)[:-KEPT]:
-            shutil.rmtree(old)
-        return path
-
-    def _record(self) -> CheckpointRecord:
-        trainer = self.trainer
-        return CheckpointRecord(
-            numbers={
-                "learning_rate": trainer.learner.learning_rate,
-                "trained_s": self.trained_s,
-            },
-            counters={
-                "iteration": trainer.iteration,
-                "segment": trainer.segment,
-                "env_steps": trainer.env_steps,
-                "ranks": self.ranks.size,
-            },
-            seed=trainer.cfg.seed,
-            config=encode(trainer.cfg),
-            catalogue=encode(trainer.catalogue),
-            levels=trainer.catalogue.parse_levels(trainer.cfg.levels),
-        )
-
-    def _make_directory(self, init: Path | None) -> None:
-        if init:
-            self.start_from(init)  # It may not fit: then nothing has been written.
-        make_run_directory(self.path, CONFIG)
-        if init:
-            self.save()  # Before the settings: no run exists that lacks it.
-        settings = {
-            "train": encode(self.trainer.cfg),
-            "catalogue": encode(self.trainer.catalogue),
-            "ranks": self.ranks.size,
-        }
-        write_file(self.path / CONFIG, dumps(settings).encode())
-
-    def _catch_up(self) -> None:
-        """Take over what the run has learnt and counted so far."""
-        if newest := newest_checkpoint(self.path):
-            record = self.start_from(newest)
-            self.trainer.learner.learning_rate = record.numbers["learning_rate"]
-            self.trainer.iteration = record.counters["iteration"]
-            self.trainer.segment = record.counters["segment"]
-            self.trained_s = record.numbers["trained_s"]
-        self._trim_metrics()
 
     def _follow_rank_0(self) -> None:
         """Let all ranks start from what rank 0 has learnt and counted."""
         trainer, learner = self.trainer, self.trainer.learner
-        trainer.iteration, trainer.segment, learner.learning_rate = self.ranks.once(
-            lambda: (trainer.iteration, trainer.segment, learner.learning_rate)
+        trainer.iteration, trainer.env_steps, learner.learning_rate = self.ranks.once(
+            lambda: (trainer.iteration, trainer.env_steps, learner.learning_rate)
         )
         self.ranks.share(state_tensors(learner).values())
 
@@ -220,14 +347,29 @@ class Run:
         rate = torch.tensor(learner.learning_rate, dtype=torch.float64)
         self.ranks.check_same({**state_tensors(learner), "learning_rate": rate})
 
-    def _trim_metrics(self) -> None:
-        """Drop the lines of iterations that will run again."""
-        file = self.path / METRICS
-        if not file.exists():
-            return
-        done = self.trainer.iteration
-        kept = [line for line in _whole_lines(file) if line["number"] <= done]
-        write_file(file, "".join(dumps(line) + "\n" for line in kept).encode())
+
+class Ahead(NamedTuple):
+    """A phase to train, and what it needs to know."""
+
+    proposal: Proposal
+    reference: Reference | None
+    """What gate C compares with."""
+    outlook: tuple[Proposal, ...]
+    """What may come after it."""
+
+
+def find_reference(entries: Sequence[Entry]) -> Reference | None:
+    """Return the last commit as gate C compares with it; None before the first."""
+    commits = [entry for entry in entries if entry.decision.action == "commit"]
+    if not commits:
+        return None
+    evidence = commits[-1].evidence
+    return Reference(
+        phase=commits[-1].proposal.phase,
+        commits=len(commits) - 1,
+        error=evidence.candidate_error,
+        value=evidence.candidate_return,
+    )
 
 
 def start_command(num_ranks: int) -> str:
@@ -235,28 +377,3 @@ def start_command(num_ranks: int) -> str:
     if num_ranks == 1:
         return "horizon"
     return f"torchrun --nproc-per-node {num_ranks} -m horizon_rl"
-
-
-def read_settings(path: Path) -> Settings:
-    """Read what the run in `path` was started with."""
-    file = path / CONFIG
-    try:
-        data = json.loads(file.read_text())
-        cfg, catalogue = data["train"], data["catalogue"]
-        num_ranks = data.get("ranks", 1)
-        return Settings(decode(TrainCfg, cfg), decode(Catalogue, catalogue), num_ranks)
-    except OSError as error:
-        message = f"{path} holds no run to resume: cannot read {file}"
-        raise InputError(message) from error
-    except (ValueError, KeyError, TypeError, InputError) as error:
-        raise InputError(f"{file} is damaged: {error}") from error
-
-
-def _whole_lines(file: Path) -> list[dict[str, Any]]:
-    lines = []
-    for line in file.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break  # Torn by a kill: it and what follows will be written again.
-    return lines

@@ -1,11 +1,11 @@
-"""The trainer: robots, worlds and a learner, trained segment by segment.
+"""The trainer: robots, worlds and a learner, trained phase by phase.
 
-A segment starts from what was learnt so far, with all worlds reset and all randomness
-derived from (seed, segment, rank). So its end is the only thing that needs saving: a run that
-is killed and resumed there gives the same result to the bit.
+A phase starts from what was learnt so far, with all worlds reset and all randomness
+derived from (seed, phase, rank). So its end is the only thing that needs saving: a run
+that is killed and resumed there gives the same result to the bit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,10 +15,10 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.curriculum import phase_rng
-from horizon_rl.domains import Catalogue, Ranges
+from horizon_rl.domains import Catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.graphs import is_on
-from horizon_rl.learning import LearnedPolicy, build_learner
+from horizon_rl.learning import build_learner
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
 from horizon_rl.ranks import ALONE, Ranks
 from horizon_rl.robots import (
@@ -30,20 +30,9 @@ from horizon_rl.robots import (
     load_preset,
     preset_names,
 )
-from horizon_rl.task import (
-    NUM_ACTIONS,
-    EpisodeTable,
-    Scenarios,
-    VelocityEnv,
-    draw_scenarios,
-    rollout,
-    succeeded,
-)
+from horizon_rl.task import NUM_ACTIONS, Scenarios, VelocityEnv, draw_scenarios
 from horizon_rl.training.clock import Clock
 from horizon_rl.training.config import TrainCfg
-
-PROBE = 1 << 31
-"""Segment number whose randomness probes use: no training segment gets there."""
 
 RECENT = 100
 """Episodes that an iteration's figures are the mean of: the last ones."""
@@ -69,8 +58,12 @@ class Iteration:
     """The update's own figures."""
 
 
+_Ahead = tuple[int, tuple[tuple[str, float], ...]]
+"""A phase drawn ahead: its number and its levels."""
+
+
 class Draw(NamedTuple):
-    """All that is random about a segment before it starts."""
+    """All that is random about a phase before it starts."""
 
     scenarios: Scenarios
     torch_seed: int
@@ -99,50 +92,52 @@ class Trainer:
                 action noise of this rank alone.
         """
         self.cfg, self.catalogue, self.ranks = cfg, catalogue, ranks
-        self.ranges: Ranges = catalogue.ranges(catalogue.parse_levels(cfg.levels))
+        self.fixed = catalogue.parse_levels(cfg.levels)
+        """Levels of groups that the run does not widen."""
         rng = np.random.default_rng(cfg.seed)
         self.robots = choose_robots(cfg, rng)
         num_threads = num_threads or ranks.num_threads
         backend = make_backend(self.robots[0], cfg.num_envs, device, num_threads)
         allow_fast_matmul(backend.device)
-        self.env = VelocityEnv(backend, cfg.task)
+        # Enough for the fair episodes of a phase even if all fall at once.
+        max_records = cfg.num_envs * max(4, cfg.task.max_steps // 8)
+        self.env = VelocityEnv(backend, cfg.task, max_records)
         torch.manual_seed(int(rng.integers(1 << 62)))
-        observations = self.env.begin(self._scenarios(4, rng), 0)
+        observations = self.env.begin(self._scenarios({}, 4, rng), 0)
         self.learner = build_learner(
             observations, NUM_ACTIONS, cfg.num_envs, cfg.learner, self.env.device, ranks
         )
         self.iteration = 0
-        self.segment = 0
-        self._ahead: dict[int, Future[Draw]] = {}
+        """Iterations done, rolled-back ones included."""
+        self.env_steps = 0
+        """Environment steps done by all ranks, probes included."""
+        self._ahead: dict[_Ahead, Future[Draw]] = {}
 
     @property
     def steps_per_iteration(self) -> int:
         """Environment steps of an iteration, by all ranks."""
         return self.ranks.size * self.cfg.steps_per_iteration
 
-    @property
-    def env_steps(self) -> int:
-        return self.iteration * self.steps_per_iteration
-
-    def run_segment(self) -> Iterator[Iteration]:
-        """Train one segment, yielding after every iteration."""
-        ahead = self._ahead.pop(self.segment, None)
-        draw = ahead.result() if ahead else self._draw(self.segment)
+    def run_phase(self, phase: int, levels: Mapping[str, float]) -> Iterator[Iteration]:
+        """Train one phase, yielding after every iteration."""
+        ahead = self._ahead.pop(_key(phase, levels), None)
+        draw = ahead.result() if ahead else self._draw(phase, levels)
+        self._ahead = {}
         torch.manual_seed(draw.torch_seed)
         observations = self.env.begin(draw.scenarios, draw.env_seed)
         self.learner.forget()
-        self._draw_ahead(self.segment + 1)
-        for _ in range(self.cfg.segment_iterations):
+        for _ in range(self.cfg.iterations):
             observations, iteration = self._iterate(observations)
             yield iteration
-        self.segment += 1
 
-    def probe(self, num_episodes: int, seed: int) -> EpisodeTable:
-        """Run fresh episodes with mean actions; training is not affected."""
-        rng = phase_rng(seed, PROBE)
-        scenarios = self._scenarios(num_episodes, rng)
-        policy = LearnedPolicy(self.learner.actor)
-        return rollout(self.env, policy, scenarios, seed=int(rng.integers(1 << 62)))
+    def draw_ahead(self, phase: int, levels: Mapping[str, float]) -> None:
+        """Draw a phase that may come while a GPU trains another; a CPU is busy."""
+        key = _key(phase, levels)
+        if self.env.device.type == "cpu" or key in self._ahead:
+            return
+        worker = ThreadPoolExecutor(max_workers=1)
+        self._ahead[key] = worker.submit(self._draw, phase, dict(levels))
+        worker.shutdown(wait=False)
 
     def _iterate(self, observations: TensorDict) -> tuple[TensorDict, Iteration]:
         learner, env = self.learner, self.env
@@ -159,6 +154,7 @@ class Trainer:
         figures = learner.update()
         clock.mark()
         self.iteration += 1
+        self.env_steps += self.steps_per_iteration
         num_ended, length, error = env.episodes.recent(RECENT)
         shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
         self.ranks.average(shown)
@@ -177,23 +173,23 @@ class Trainer:
             figures=figures,
         )
 
-    def _draw(self, segment: int) -> Draw:
-        """Draw a segment's scenarios and seeds: they hang on its number and the rank."""
-        rng = phase_rng(self.cfg.seed, segment, self.ranks.rank)
-        scenarios = self._scenarios(self.cfg.rows_per_env * self.cfg.num_envs, rng)
+    def _draw(self, phase: int, levels: Mapping[str, float]) -> Draw:
+        """Draw a phase's scenarios and seeds: they hang on its number and the rank."""
+        rng = phase_rng(self.cfg.seed, phase, self.ranks.rank)
+        n = self.cfg.rows_per_env * self.cfg.num_envs
+        scenarios = self._scenarios(levels, n, rng)
         return Draw(scenarios, int(rng.integers(1 << 62)), int(rng.integers(1 << 62)))
 
-    def _draw_ahead(self, segment: int) -> None:
-        """Draw a segment while a GPU trains the one before it; a CPU is busy."""
-        if self.env.device.type == "cpu":
-            return
-        worker = ThreadPoolExecutor(max_workers=1)
-        self._ahead = {segment: worker.submit(self._draw, segment)}
-        worker.shutdown(wait=False)
-
-    def _scenarios(self, n: int, rng: np.random.Generator) -> Scenarios:
-        pool = sample_pool(self.robots, self.catalogue, self.ranges, n, rng)
+    def _scenarios(
+        self, levels: Mapping[str, float], n: int, rng: np.random.Generator
+    ) -> Scenarios:
+        ranges = self.catalogue.ranges({**self.fixed, **levels})
+        pool = sample_pool(self.robots, self.catalogue, ranges, n, rng)
         return draw_scenarios(pool, self.cfg.task, rng)
+
+
+def _key(phase: int, levels: Mapping[str, float]) -> _Ahead:
+    return phase, tuple(sorted(levels.items()))
 
 
 def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
@@ -212,11 +208,6 @@ def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
                 raise InputError(f"{error}; or generated, mixed") from error
     built = {body.name: build_robot(body) for body in bodies}
     return [built[body.name] for body in bodies]
-
-
-def success_rate(episodes: EpisodeTable, longest: int) -> float:
-    """Return the share of episodes that are a success."""
-    return float(np.mean(succeeded(episodes, longest)))
 
 
 def allow_fast_matmul(device: torch.device) -> None:

@@ -1,0 +1,124 @@
+"""`horizon study`: compare training runs from their files alone."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from warnings import warn
+
+import tyro
+
+from horizon_rl.cli.common import Terminal, find_journal
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError, RunError, needs_extra, unknown
+from horizon_rl.records import encode
+
+with needs_extra("train"):
+    from horizon_rl.evaluation.run_files import RunFiles, read_run
+    from horizon_rl.evaluation.study import Study, same_seeds, study
+    from horizon_rl.evaluation.success import Result, read_curve, read_results
+    from horizon_rl.show.cells import as_markdown, print_cells
+    from horizon_rl.show.study_tables import study_tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyCmd:
+    """Compare training runs: cost, coverage, verdicts computed again, diagnostics."""
+
+    runs: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
+    ]
+    """Directories of runs, finished or not, or their journals. Those of one NAME are the
+    training seeds of one method; without it, a run's method is its name."""
+    results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
+    """Results of `horizon eval --json` at severity 0.5, matched by the policy's name or
+    path. Several of one name are matched in the order of its runs."""
+    curve: Path | None = None
+    """Success of checkpoints on the way, a JSON list of rows with method, seed,
+    env_steps and success."""
+    figures: Path | None = None
+    """Folder for figures, PNG and SVG."""
+    json: Path | None = None
+    """File to write all numbers to."""
+    markdown: bool = False
+    """Print the tables as Markdown."""
+
+
+def run(cmd: StudyCmd) -> None:
+    _check(cmd)
+    runs = _read_runs(cmd.runs)
+    points = read_curve(cmd.curve) if cmd.curve else []
+    found = study(runs, _read_results(cmd.results, runs), points)
+    for one, other in same_seeds(runs):
+        warn(
+            f"{one} and {other} have the same name and seed: not two seeds",
+            stacklevel=1,
+        )
+    _print(found, cmd.markdown)
+    if cmd.json:
+        data = json.dumps(encode(found), indent=2, allow_nan=False)
+        write_file(cmd.json, f"{data}\n".encode())
+        print(f"numbers in {cmd.json}")
+    if cmd.figures:
+        from horizon_rl.show.study_figures import draw_study
+
+        for path in draw_study(found, runs, cmd.figures):
+            print(f"drawn in {path}")
+    if found.disagreements:
+        raise RunError(
+            f"{found.disagreements} phase(s) on record do not follow from their "
+            "episodes on file; the table of verdicts lists them"
+        )
+
+
+def _check(cmd: StudyCmd) -> None:
+    if not cmd.runs:
+        raise InputError("name at least one run: a directory, or a journal")
+    if cmd.figures and cmd.figures.exists() and not cmd.figures.is_dir():
+        raise InputError(f"--figures {cmd.figures}: a file, not a folder")
+    if cmd.json and not cmd.json.parent.is_dir():
+        raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
+    if cmd.json and cmd.json.is_dir():
+        raise InputError(f"--json {cmd.json}: a folder, not a file")
+
+
+def _read_runs(named: Sequence[str]) -> list[RunFiles]:
+    runs, seen = [], set()
+    for name, source in map(_split, named):
+        journal = find_journal(Path(source))
+        if journal.resolve() in seen:
+            raise InputError(f"{journal} is named twice: it would count double")
+        seen.add(journal.resolve())
+        runs.append(read_run(journal, name))
+    return runs
+
+
+def _read_results(named: Sequence[str], runs: Sequence[RunFiles]) -> list[Result]:
+    results, names = [], [run.name for run in runs]
+    for name, file in map(_split, named):
+        if name and name not in names:
+            raise InputError(
+                f"--results: {unknown('name', name, dict.fromkeys(names))}"
+            )
+        results += read_results(Path(file), name)
+    return results
+
+
+def _split(text: str) -> tuple[str | None, str]:
+    """Split NAME=PATH; a path may itself hold such a sign."""
+    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
+    return (named[1], named[2]) if named and not Path(text).exists() else (None, text)
+
+
+def _print(found: Study, markdown: bool) -> None:
+    tables = study_tables(found)
+    if markdown:
+        print("\n".join(map(as_markdown, tables)), end="")
+        return
+    console = Terminal()
+    for table in tables:
+        print_cells(console, table)

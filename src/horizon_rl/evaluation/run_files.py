@@ -1,0 +1,178 @@
+"""A run as its files tell it: journal, evidence, metrics and times, read and no more."""
+
+import json
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.curriculum import (
+    EVIDENCE,
+    METRICS,
+    TIMES,
+    Entry,
+    Replay,
+    is_locked,
+    replay,
+)
+from horizon_rl.domains import Catalogue
+from horizon_rl.errors import InputError
+from horizon_rl.records import decode
+
+CONTROL_S = 0.02
+"""Seconds of a control step; the task's own constant takes torch to import."""
+
+NUMBER = int | float
+Arrays = Mapping[str, np.ndarray]
+DAMAGE = (
+    *(OSError, ValueError, TypeError, AttributeError, EOFError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunFiles:
+    """What lies in a run's directory, as far as a study needs it."""
+
+    name: str
+    """What it is called: runs of one name are training seeds of one method."""
+    path: Path
+    journal: Replay
+    evidence: Mapping[int, Arrays]
+    """Arrays of every phase whose file could be read, as float64."""
+    damaged: Mapping[int, str]
+    """What is wrong with the files that could not."""
+    metrics: tuple[Mapping[str, Any], ...]
+    times: tuple[Mapping[str, Any], ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self.journal.entries
+
+    @property
+    def seed(self) -> int | None:
+        return find(_settings(self.journal), int, "seed")
+
+    @property
+    def label(self) -> str:
+        return self.name if self.seed is None else f"{self.name} seed {self.seed}"
+
+    @property
+    def longest(self) -> int | None:
+        """Control steps of the longest episode; None for somebody's own loop."""
+        seconds = find(
+            self.journal.header.context, NUMBER, "train", "task", "episode_s"
+        )
+        return round(seconds / CONTROL_S) if seconds else None
+
+    @property
+    def steps_per_iteration(self) -> int | None:
+        """Environment steps of an iteration, by all ranks."""
+        context = self.journal.header.context
+        parts = (
+            find(context, int, "train", "num_envs"),
+            find(context, int, "train", "learner", "ppo", "num_steps"),
+            find(context, int, "ranks"),
+        )
+        return int(np.prod(parts)) if all(parts) else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is at its end, by itself or by its budget."""
+        state, settings = self.journal.state, _settings(self.journal)
+        steps = find(settings, int, "steps") or 0
+        minutes = find(settings, NUMBER, "minutes") or 0.0
+        return bool(
+            state.ended
+            or 0 < steps <= state.env_steps
+            or 0.0 < 60.0 * minutes <= self.phase_times().sum()
+        )
+
+    def phase_times(self) -> np.ndarray:
+        """Return seconds of training, probes and settling, [phases on record, 3]."""
+        rows = {}
+        for line in self.times:
+            parts = [line.get(key) for key in ("train_s", "probe_s", "settle_s")]
+            # A line without its phase in the journal is of a phase that runs again.
+            known = line.get("phase") in range(len(self.entries))
+            if known and all(isinstance(part, NUMBER) for part in parts):
+                rows[line["phase"]] = parts
+        return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
+
+    def coverage(self) -> dict[str, float | None]:
+        """Return the coverage of the run's groups at their mastered levels."""
+        mastered = self.journal.state.mastered
+        context = self.journal.header.context
+        if "catalogue" not in context:
+            return dict.fromkeys(mastered)
+        try:
+            catalogue = decode(Catalogue, context["catalogue"])
+        except InputError as error:
+            raise InputError(f"{self.path}: its catalogue: {error}") from error
+        covered = catalogue.coverage(mastered)
+        return {group: covered.get(group) for group in mastered}
+
+
+def read_run(journal: Path, name: str | None = None) -> RunFiles:
+    """Read the run whose journal it is; without a name, its method is its name."""
+    folder = journal.parent
+    # First, and lines before the journal: a live run may write meanwhile.
+    metrics, times = (tuple(_read_lines(folder / f)) for f in (METRICS, TIMES))
+    with warnings.catch_warnings():
+        if journal.is_file() and is_locked(journal):
+            warnings.simplefilter("ignore")  # A line being written is not torn.
+        replayed = replay(journal)
+    evidence, damaged = {}, {}
+    for phase in range(len(replayed.entries)):
+        file = folder / EVIDENCE / f"phase-{phase:05d}.npz"
+        if file.exists():
+            try:
+                evidence[phase] = _read_arrays(file)
+            except DAMAGE as error:
+                damaged[phase] = f"{EVIDENCE}/{file.name} cannot be read: {error}"
+    method = find(_settings(replayed), str, "method")
+    return RunFiles(
+        name=name or method or folder.resolve().name,
+        path=folder,
+        journal=replayed,
+        evidence=evidence,
+        damaged=damaged,
+        metrics=metrics,
+        times=times,
+    )
+
+
+def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
+    """Look up a value in nested dicts; None where it is not there, or something else."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data if isinstance(data, kind) else None
+
+
+def _settings(journal: Replay) -> Mapping[str, Any]:
+    context = journal.header.context
+    return find(context, dict, "train") or find(context, dict, "rehearsal") or {}
+
+
+def _read_arrays(file: Path) -> Arrays:
+    with np.load(file) as arrays:
+        return {key: np.asarray(arrays[key], float).ravel() for key in arrays}
+
+
+def _read_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """Read JSON lines; torn ones are left out."""
+    if not file.is_file():
+        return
+    for line in file.read_bytes().split(b"\n"):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            yield record

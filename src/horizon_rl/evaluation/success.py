@@ -1,0 +1,172 @@
+"""Success out of distribution beside runs: from evaluations, and against cost."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.evaluation.run_files import NUMBER, RunFiles, find
+from horizon_rl.evaluation.statistics import Spread, spread_by_column
+
+SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
+"""What success out of distribution is here."""
+SHARES = (0.25, 0.5, 1.0)
+"""Shares of the common cost at which success is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One policy's success out of distribution, from an evaluation's JSON."""
+
+    policy: str
+    success: float
+    suite_hash: str
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Success of one checkpoint on the way, and what it had cost."""
+
+    method: str
+    seed: int
+    env_steps: float
+    success: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Success against cost of one method."""
+
+    method: str
+    seeds: dict[int, tuple[tuple[float, float], ...]]
+    """(env steps, success) by seed, in order."""
+    at_cost: dict[str, Spread | None]
+    """Success at shares of the cost that all methods' seeds reached; None where a
+    seed was not evaluated so early."""
+
+
+def read_results(file: Path, name: str | None = None) -> list[Result]:
+    """Read the success of every policy of a file that `horizon eval --json` wrote.
+
+    Args:
+        file: One evaluation, or a list of them; other suites and severities are passed
+            over.
+        name: Call all its policies so.
+    """
+    data = read_json(file)
+    found = []
+    for record in data if isinstance(data, list) else [data]:
+        suite = find(record, dict, "suite") or {}
+        success = find(record, NUMBER, "columns", COLUMN, "success")
+        policy = find(record, str, "policy")
+        if (suite.get("name"), suite.get("severity")) != (SUITE, SEVERITY):
+            continue
+        if success is not None and policy is not None:
+            digest = str(suite.get("hash"))
+            found.append(
+                Result(policy=name or policy, success=success, suite_hash=digest)
+            )
+    if not found:
+        raise InputError(
+            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}' at severity "
+            f"{SEVERITY:g}; accepted: what `horizon eval --severity {SEVERITY:g} --json "
+            "FILE` writes"
+        )
+    return found
+
+
+def match_results(
+    results: Sequence[Result], runs: Sequence[RunFiles]
+) -> dict[Path, float]:
+    """Give every run its success: by its path, or by its name and in the runs' order.
+
+    Policies that are no run's are passed over, unless all are.
+    """
+    if len({result.suite_hash for result in results}) > 1:
+        raise InputError("the results are of different suites: not to be compared")
+    by_run: dict[Path, float] = {}
+    by_name: dict[str, list[float]] = {}
+    names = list(dict.fromkeys(run.name for run in runs))
+    for result in results:
+        policy = Path(result.policy).resolve()
+        where = (policy, *policy.parents)
+        mine = [run for run in runs if run.path.resolve() in where]
+        if result.policy in names:
+            by_name.setdefault(result.policy, []).append(result.success)
+        elif mine:
+            by_run[mine[0].path] = result.success
+    for name, values in by_name.items():
+        mine = [run for run in runs if run.name == name]
+        if len(mine) != len(values):
+            raise InputError(
+                f"'{name}' has {len(mine)} run(s) but {len(values)} result(s) at "
+                f"severity {SEVERITY:g}: give one for each, in the same order"
+            )
+        by_run |= {run.path: value for run, value in zip(mine, values, strict=True)}
+    if results and not by_run:
+        raise InputError(f"results: {unknown('policy', results[0].policy, names)}")
+    return by_run
+
+
+def read_curve(file: Path) -> list[CurvePoint]:
+    """Read rows of method, seed, env_steps and success, a JSON list."""
+    rows = read_json(file)
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{file}: not a list of rows")
+    return [_point(row, f"{file}: row {i}") for i, row in enumerate(rows)]
+
+
+def _point(row: Any, where: str) -> CurvePoint:
+    method, seed = find(row, str, "method"), find(row, int, "seed")
+    numbers = [find(row, NUMBER, key) for key in ("env_steps", "success")]
+    if method is None or seed is None or None in numbers:
+        raise InputError(f"{where}: needs method, seed, env_steps and success")
+    steps, success = (float(number) for number in numbers)
+    if not (steps >= 0.0 and 0.0 <= success <= 1.0):
+        raise InputError(f"{where}: env_steps below 0, or success outside 0..1")
+    return CurvePoint(method, seed, steps, success)
+
+
+def make_curves(points: Sequence[CurvePoint]) -> tuple[Curve, ...]:
+    """Group points into curves, and compare these at equal cost."""
+    seeds: dict[str, dict[int, dict[float, float]]] = {}
+    for p in points:
+        mine = seeds.setdefault(p.method, {}).setdefault(p.seed, {})
+        if mine.setdefault(p.env_steps, p.success) != p.success:
+            raise InputError(
+                f"the curve of '{p.method}' has two successes of seed {p.seed} at "
+                f"{p.env_steps:g} env steps"
+            )
+    common = min(max(line) for by_seed in seeds.values() for line in by_seed.values())
+    return tuple(
+        Curve(
+            method=method,
+            seeds={seed: tuple(sorted(line.items())) for seed, line in mine.items()},
+            at_cost={
+                f"{share:g}": _success_at(share * common, mine.values())
+                for share in SHARES
+            },
+        )
+        for method, mine in seeds.items()
+    )
+
+
+def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread | None:
+    """Interpolate between checkpoints; never before the first."""
+    if any(steps < min(line) for line in lines):
+        return None
+    values = [np.interp(steps, sorted(x), [x[k] for k in sorted(x)]) for x in lines]
+    return spread_by_column(np.array(values)[:, None])[0]
+
+
+def read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: not JSON: {error}") from error

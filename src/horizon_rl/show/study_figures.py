@@ -1,0 +1,195 @@
+"""A study as figures: frontiers, coverage, success against cost, and the plateau."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.errors import needs_extra
+from horizon_rl.evaluation.run_files import RunFiles
+from horizon_rl.evaluation.study import Study
+from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
+from horizon_rl.show.frontier_figure import draw_frontiers
+
+# Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#000000", "#999999", "#F0E442"),
+)
+MARKERS = "osD^vPX<>"
+SUCCESS = f"success in {SUITE} {SEVERITY:g}, {COLUMN}, %"
+
+
+def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Path]:
+    """Draw what there is to draw, each as PNG and SVG; returns the PNGs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = _draw_all_frontiers(
+        zip(runs, (run.label for run in study.runs), strict=True), folder
+    )
+    if any(spread for m in study.methods for spread in m.coverage.values()):
+        drawn.append(_save(_coverage(study), folder / "coverage"))
+    if study.curves:
+        drawn.append(_save(_cost_curve(study), folder / "cost-curve"))
+    if any(run.ood_success is not None and run.signals.window for run in study.runs):
+        drawn.append(_save(_plateau(study), folder / "plateau"))
+    return drawn
+
+
+def _draw_all_frontiers(
+    runs: Iterable[tuple[RunFiles, str]], folder: Path
+) -> list[Path]:
+    drawn = []
+    for run, label in runs:
+        groups = run.journal.header.groups
+        if run.entries and groups:
+            stem = "frontiers-" + re.sub(r"[^\w.+-]+", "-", label)
+            path = folder / f"{stem}.png"
+            # The name may hold dots: with_suffix would cut it.
+            draw_frontiers(run.entries, groups, [path, folder / f"{stem}.svg"], label)
+            drawn.append(path)
+    return drawn
+
+
+def _coverage(study: Study) -> Any:
+    """Draw bars per group, one for each method, and a dot for each of its seeds."""
+    groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
+    number = len(study.methods)
+    colours, _ = _styles(study)
+    by_clock = {run.name for run in study.runs if run.by_clock}
+    figure, axes = _axes(max(6.0, 1.4 + 0.28 * number * len(groups)), 3.6)
+    width = 0.8 / number
+    for i, method in enumerate(study.methods):
+        where = np.arange(len(groups)) + (i - 0.5 * (number - 1)) * width
+        spreads = [method.coverage.get(group) for group in groups]
+        means = [100.0 * s.mean if s else 0.0 for s in spreads]
+        sds = [100.0 * s.sd if s and s.sd is not None else np.nan for s in spreads]
+        colour, is_given = colours[method.name], method.name in by_clock
+        axes.bar(
+            where,
+            means,
+            0.9 * width,
+            color=colour,
+            alpha=0.55,
+            hatch="///" if is_given else None,
+            edgecolor="white",
+            label=f"{method.name} (by the clock)" if is_given else method.name,
+        )
+        axes.errorbar(where, means, sds, fmt="none", ecolor="black", capsize=2, lw=1)
+        mine = [run for run in study.runs if run.name == method.name]
+        for run in mine if len(mine) > 1 else ():
+            dots = [run.coverage.get(group) for group in groups]
+            known = [
+                (x, 100.0 * y)
+                for x, y in zip(where, dots, strict=True)
+                if y is not None
+            ]
+            axes.plot(*np.array(known).reshape(-1, 2).T, "o", color=colour, ms=3.5)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_ylim(0, 105)
+    axes.set_ylabel("coverage, %")
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    _legend(figure, number)
+    return figure
+
+
+def _cost_curve(study: Study) -> Any:
+    """Draw a method's mean where all its seeds were evaluated, and their range."""
+    figure, axes = _axes(6.5, 4.0)
+    colours, markers = _styles(study)
+    for curve in study.curves:
+        colour, marker = colours[curve.method], markers[curve.method]
+        bold = {"color": colour, "marker": marker, "ms": 5, "lw": 2}
+        lines = [np.array(line).T for line in curve.seeds.values()]
+        low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+        grid = np.unique(np.concatenate([x for x, _ in lines]))
+        grid = grid[(grid >= low) & (grid <= high)]
+        several = len(lines) > 1 and len(grid) > 0
+        for x, y in lines if several else ():
+            axes.plot(x / 1e6, 100.0 * y, color=colour, lw=0.7, alpha=0.5)
+        if several:
+            table = 100.0 * np.stack([np.interp(grid, x, y) for x, y in lines])
+            bounds = table.min(axis=0), table.max(axis=0)
+            axes.fill_between(grid / 1e6, *bounds, color=colour, alpha=0.15, lw=0)
+            axes.plot(grid / 1e6, table.mean(axis=0), **bold, label=curve.method)
+            continue
+        for k, (x, y) in enumerate(lines):
+            label = curve.method if k == 0 else None
+            axes.plot(x / 1e6, 100.0 * y, **bold, label=label)
+    axes.set_xlim(left=0.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("env steps, millions, rolled-back phases and probes included")
+    axes.set_ylabel("success, %")
+    axes.grid(alpha=0.3)
+    _legend(figure, len(study.curves))
+    return figure
+
+
+def _plateau(study: Study) -> Any:
+    """Draw one mark per run: what training saw against success beyond it."""
+    figure, axes = _axes(6.0, 4.0)
+    colours, markers = _styles(study)
+    for method in study.methods:
+        marks = [
+            (100.0 * run.signals.window.best, 100.0 * run.ood_success)
+            for run in study.runs
+            if run.name == method.name
+            and run.signals.window
+            and run.ood_success is not None
+        ]
+        if marks:
+            axes.plot(
+                *np.array(marks).T,
+                markers[method.name],
+                color=colours[method.name],
+                ms=8,
+                mec="white",
+                alpha=0.9,
+                label=method.name,
+            )
+    axes.margins(0.08)
+    axes.set_xlabel(
+        "best episode length in the run's own ranges, % of the longest\n"
+        "(gate L's window, moving mean over 5 % of the run)"
+    )
+    axes.set_ylabel(SUCCESS)
+    axes.grid(alpha=0.3)
+    _legend(figure, len(study.methods))
+    return figure
+
+
+def _styles(study: Study) -> tuple[dict[str, str], dict[str, str]]:
+    """Return colour and marker of every method: the same in all figures."""
+    names = [m.name for m in study.methods] + [c.method for c in study.curves]
+    unique = list(dict.fromkeys(names))
+    return dict(zip(unique, cycle(COLOURS), strict=False)), dict(
+        zip(unique, cycle(MARKERS), strict=False)
+    )
+
+
+def _axes(width: float, height: float) -> tuple[Any, Any]:
+    with needs_extra("plot"):
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _legend(figure: Any, number: int) -> None:
+    # Above the axes: inside, it would lie on what it explains.
+    columns = min(number, int(figure.get_figwidth() / 2.2))
+    figure.legend(loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
+
+
+def _save(figure: Any, stem: Path) -> Path:
+    """Write PNG and SVG; no date and no random ids inside: alike for alike runs."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "horizon"}):
+        for ending, metadata in ((".svg", {"Date": None}), (".png", None)):
+            figure.savefig(stem.with_suffix(ending), dpi=150, metadata=metadata)
+    return stem.with_suffix(".png")

@@ -1,0 +1,259 @@
+"""A study as tables: for the terminal, and as Markdown for a page of results."""
+
+from collections.abc import Callable, Sequence
+
+from horizon_rl.evaluation.signals import Signal
+from horizon_rl.evaluation.statistics import Spread
+from horizon_rl.evaluation.study import Method, Study
+from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
+from horizon_rl.show.cells import NONE, Cells, show_number, show_spread
+
+
+def study_tables(study: Study) -> list[Cells]:
+    """Lay out everything a study holds."""
+    tables = [
+        _outcome(study),
+        _costs(study),
+        _coverage(study),
+        _recheck(study),
+        _self_failure(study),
+        _overturned(study),
+        _signals(study),
+        *([_curves(study)] if study.curves else []),
+        _diagnostic(study),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _outcome(study: Study) -> Cells:
+    going = [run.label for run in study.runs if not run.finished]
+    return Cells(
+        "What the runs came to, mean ± s.d. over training seeds",
+        ("method", "seeds", "phases", "commits", "rollbacks", "env steps, M"),
+        _rows(
+            study,
+            lambda m: (
+                str(m.runs),
+                show_spread(m.costs["phases"]),
+                show_spread(m.costs["commits"]),
+                show_spread(m.costs["rollbacks"]),
+                show_spread(m.costs["env_steps"], 1e-6, digits=2),
+            ),
+        ),
+        (f"Not at their end yet: {', '.join(going)}.",) if going else (),
+    )
+
+
+def _costs(study: Study) -> Cells:
+    keys = ("rolled_back_share", "probe_share")
+    times = ("train_time_share", "probe_time_share", "settle_time_share")
+    return Cells(
+        "Where env steps and time went, %, mean ± s.d. over training seeds",
+        (
+            *("method", "steps\nrolled back", "steps\nprobes", "hours"),
+            *("time\ntraining", "time\nprobes", "time\nsettling"),
+        ),
+        _rows(
+            study,
+            lambda m: (
+                *(show_spread(m.costs[key], 100.0, digits=0) for key in keys),
+                show_spread(m.costs["time_s"], 1.0 / 3600.0, digits=2),
+                *(show_spread(m.costs[key], 100.0, digits=0) for key in times),
+            ),
+        ),
+        ("Settling: judging, writing checkpoint and journal, or restoring.",),
+    )
+
+
+def _coverage(study: Study) -> Cells:
+    groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
+    by_clock = dict.fromkeys(run.name for run in study.runs if run.by_clock)
+    note = f"By the clock, so given and not mastered: {', '.join(by_clock)}."
+    return Cells(
+        "Coverage at the mastered levels, %, mean ± s.d. over training seeds",
+        ("method", *groups),
+        _rows(
+            study,
+            lambda m: [show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups],
+        ),
+        (note,) if by_clock else (),
+    )
+
+
+def _recheck(study: Study) -> Cells:
+    rows, notes = [], []
+    for run in study.runs:
+        r = run.recheck
+        rows.append(
+            (
+                *(run.label, str(r.phases), str(r.checked), str(r.agreed)),
+                *(
+                    str(r.gate_c),
+                    str(r.aborted),
+                    show_number(r.worst_difference, ".0e"),
+                ),
+            )
+        )
+        if r.phases and not (r.checked or r.disagreements):
+            notes.append(f"{run.path}: no evidence files, nothing to check.")
+        notes += [f"{run.path}, phase {d.phase}: {d.what}." for d in r.disagreements]
+    return Cells(
+        "Verdicts computed again from the episodes on file",
+        (
+            *("run", "phases", "checked", "agree", "gate C\njudged"),
+            *("cut\nshort", "worst\ndifference"),
+        ),
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _self_failure(study: Study) -> Cells:
+    rates = ("paired", "unpaired", "halves")
+    sizes = {
+        method.name: sorted(
+            {
+                n
+                for run in study.runs
+                if run.name == method.name and (n := run.firmness.scenarios)
+            }
+        )
+        for method in study.methods
+    }
+    return Cells(
+        "How often a committed policy fails gate C against itself, %, mean ± s.d.",
+        (
+            *("method", "commits", "scenarios", "same\nscenarios"),
+            *("as many\nothers", "two\nhalves"),
+        ),
+        tuple(
+            (
+                method.name,
+                show_spread(method.firmness["commits"]),
+                ", ".join(map(str, sizes[method.name])),
+                *(show_spread(method.firmness[rate], 100.0) for rate in rates),
+            )
+            for method in study.methods
+            if sizes[method.name]
+        ),
+        (
+            "On the same scenarios, as gate C compares: 0 by construction, where physics",
+            "repeats. The others: without pairing, at that size and at half of it.",
+        ),
+    )
+
+
+def _overturned(study: Study) -> Cells:
+    return Cells(
+        "Gate C's verdicts that another draw of scenarios would overturn, mean ± s.d.",
+        ("method", "passed", "overturned, %", "failed", "overturned, %"),
+        tuple(
+            (
+                method.name,
+                show_spread(f["passes"]),
+                show_spread(f["passes_overturned"], 100.0),
+                show_spread(f["failures"]),
+                show_spread(f["failures_overturned"], 100.0),
+            )
+            for method in study.methods
+            if _has((f := method.firmness)["passes"]) or _has(f["failures"])
+        ),
+        ("Scenarios are resampled in pairs: both policies meet the same ones.",),
+    )
+
+
+def _signals(study: Study) -> Cells:
+    return Cells(
+        "Episode length in the run's own ranges, best moving mean, and success beyond",
+        (
+            *("run", "metrics,\n%", "no late\ngain", "gate L's\nwindow, %"),
+            *("no late\ngain", f"{SUITE} {SEVERITY:g}\n{COLUMN}, %"),
+        ),
+        tuple(
+            (
+                run.label,
+                *_signal(run.signals.rollouts),
+                *_signal(run.signals.window),
+                show_number(run.ood_success, ".1%").rstrip("%"),
+            )
+            for run in study.runs
+            if run.signals.rollouts or run.signals.window
+        ),
+        (
+            "No late gain: the last fifth of the run is not better than what came before",
+            "by 1 % of the longest episode. A curriculum widens its ranges as it goes, so",
+            "that its signal tells little either way.",
+        ),
+    )
+
+
+def _curves(study: Study) -> Cells:
+    steps = min(line[-1][0] for c in study.curves for line in c.seeds.values())
+    shares = study.curves[0].at_cost
+    return Cells(
+        "Success at equal cost, %, mean ± s.d. over training seeds",
+        (
+            *("method", "seeds"),
+            *(f"{float(s) * steps / 1e6:.3g} M\nenv steps" for s in shares),
+        ),
+        tuple(
+            (
+                curve.method,
+                str(len(curve.seeds)),
+                *(show_spread(spread, 100.0) for spread in curve.at_cost.values()),
+            )
+            for curve in study.curves
+        ),
+    )
+
+
+def _diagnostic(study: Study) -> Cells:
+    d = study.diagnostic
+    ahead = f"{d.horizon} decisions"
+    rho = (d.length_correlation, d.score_correlation)
+    length, score = (f"{show_number(c.rho, '.2f')} ({c.phases} phases)" for c in rho)
+    notes = [
+        f"Gain: change of difficulty over the next {ahead}. Its Spearman correlation",
+        f"with the episode fraction: {length}, with the score: {score}.",
+    ]
+    for count, what in (
+        (d.left_out.baseline, "phase(s) at the baseline"),
+        (d.left_out.clock, "phase(s) by the clock"),
+        (d.left_out.no_rollback, "phase(s) without rollback"),
+        (study.left_out_of_diagnostic, "run(s) without gate C"),
+    ):
+        notes += [f"Left out: {count} {what}."] if count else []
+    return Cells(
+        f"Recoverability diagnostic: {sum(row.phases for row in d.rows)} frontier "
+        f"phases of {d.runs} run(s)",
+        (
+            *("class", "phases", "episode\nfraction", "checkpoint\nreturn ratio"),
+            *("frontier\ngain", "improvement\nrate"),
+        ),
+        tuple(
+            (
+                *(row.outcome, str(row.phases), show_number(row.length, ".3f")),
+                show_number(row.checkpoint_ratio, ".3f"),
+                show_number(row.gain, "+.4f"),
+                show_number(row.improvement_rate, ".1%"),
+            )
+            for row in d.rows
+        ),
+        tuple(notes),
+    )
+
+
+def _has(spread: Spread | None) -> bool:
+    return spread is not None and spread.mean > 0.0
+
+
+def _rows(
+    study: Study, cells: Callable[[Method], Sequence[str]]
+) -> tuple[tuple[str, ...], ...]:
+    return tuple((method.name, *cells(method)) for method in study.methods)
+
+
+def _signal(signal: Signal | None) -> tuple[str, str]:
+    if signal is None:
+        return NONE, NONE
+    return f"{100.0 * signal.best:.1f}", "yes" if signal.plateau else "no"

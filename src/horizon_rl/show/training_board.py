@@ -1,0 +1,102 @@
+"""The board of a training run: frontiers, the phase under way, speed, time left."""
+
+import time
+from dataclasses import replace
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horizon_rl.curriculum import Entry, Proposal
+from horizon_rl.show.board import bar, board
+from horizon_rl.training import Iteration, Run
+
+
+class TrainingBoard:
+    """What a run shows while it trains."""
+
+    def __init__(self, run: Run):
+        self._run = run
+        self._began = time.perf_counter()
+        self._first_steps = run.trainer.env_steps
+        self._last: Iteration | None = None
+        self._done = 0
+        """Iterations of the phase under way."""
+
+    def add(self, event: Iteration | Entry) -> None:
+        """Take in what the run has just yielded."""
+        if isinstance(event, Iteration):
+            self._last, self._done = event, self._done + 1
+        else:
+            self._done = 0
+
+    def draw(self) -> RenderableType:
+        """Draw everything, for a terminal that is redrawn."""
+        run, curriculum = self._run, self._run.curriculum
+        state = curriculum.state
+        if run.ended:
+            state = replace(state, proposal=None, ended=run.ended)
+        frontiers = board(
+            state, curriculum.entries, run.trainer.catalogue, curriculum.cfg
+        )
+        if run.ended:
+            return frontiers
+        return Group(frontiers, Text(), self._progress_bar(), Text(self.figures()))
+
+    def line(self) -> str:
+        """Say how far the phase under way is, for a log."""
+        proposal = self._run.curriculum.ask()
+        name = _name(proposal) if proposal else "ended"
+        return f"{name}: {self._progress()}, {self.figures()}"
+
+    def figures(self) -> str:
+        """Give speed, what the robots do, and the time left."""
+        last = self._last
+        if last is None:
+            return "filling buffers"
+        steps = self._run.trainer.steps_per_iteration
+        parts = [
+            f"{last.env_steps / 1e6:.2f} M env steps",
+            f"{steps / (last.collect_s + last.learn_s):,.0f} steps/s",
+        ]
+        if last.episode_length is not None and last.tracking_error is not None:
+            parts.append(
+                f"episodes {last.episode_length:.0%} of the longest, "
+                f"error {last.tracking_error:.2f} m/s"
+            )
+        return ", ".join([*parts, self._time_left()])
+
+    def _progress(self) -> str:
+        return f"iteration {self._done} of {self._run.trainer.cfg.iterations}"
+
+    def _progress_bar(self) -> Text:
+        share = self._done / self._run.trainer.cfg.iterations
+        return bar(share, 24).append(f" {self._progress()}", style="none")
+
+    def _time_left(self) -> str:
+        """Say when a budget will be spent; the frontiers may be done before."""
+        run, cfg = self._run, self._run.trainer.cfg
+        elapsed = time.perf_counter() - self._began
+        estimates = []
+        if cfg.steps:
+            speed = (run.trainer.env_steps - self._first_steps) / elapsed
+            left = cfg.steps - run.trainer.env_steps
+            estimates.append(left / speed if speed else 0.0)
+        if cfg.minutes:
+            estimates.append(60.0 * cfg.minutes - run.sitting_s)
+        if not estimates:
+            return "no budget set"
+        return f"{max(0.0, min(estimates)) / 60.0:.1f} min left"
+
+
+def verdict_line(entry: Entry) -> str:
+    """Say in a line what became of a phase."""
+    evidence = entry.evidence
+    cost = f"{evidence.iterations} iterations, {evidence.env_steps:,} env steps"
+    return f"phase {entry.decision.phase}: {entry.decision.reason} [{cost}]"
+
+
+def _name(proposal: Proposal) -> str:
+    return (
+        f"phase {proposal.phase}, {proposal.frontier or 'baseline'} "
+        f"{proposal.candidate:.3g}"
+    )

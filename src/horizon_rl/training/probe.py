@@ -1,0 +1,139 @@
+"""The probe: a policy's mean actions on frozen scenarios, in worlds of its own.
+
+One rollout at the end of a phase runs three sets: the checkpoint's scenarios (gate C
+compares there), fresh ones of the candidate (should it be committed, they are the next
+phases' reference), and the anchor at level 0, the same throughout the run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from horizon_rl.curriculum import phase_rng
+from horizon_rl.domains import Catalogue
+from horizon_rl.physics import make_backend, sample_pool
+from horizon_rl.robots import Robot
+from horizon_rl.task import (
+    EpisodeTable,
+    Policy,
+    Scenarios,
+    VelocityEnv,
+    draw_scenarios,
+    join_scenarios,
+    rollout,
+)
+from horizon_rl.training.config import TrainCfg
+
+PROBE = 1 << 31
+"""Added to a phase's number, gives its stream of scenarios: no training gets there."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The checkpoint as gate C compares with it."""
+
+    phase: int
+    """Phase that committed it, and drew its scenarios."""
+    commits: int
+    """Commits before it."""
+    error: float | None
+    """Its tracking error on its scenarios, m/s."""
+    value: float | None
+    """Its return on them."""
+
+
+class ProbeSet(NamedTuple):
+    """Scenarios to run: from which stream, how many, at which levels."""
+
+    stream: int
+    size: int
+    levels: Mapping[str, float]
+
+
+class Prober:
+    """Worlds for probes alone: training's are not disturbed, and none run idle."""
+
+    def __init__(
+        self,
+        cfg: TrainCfg,
+        catalogue: Catalogue,
+        robots: list[Robot],
+        device: str,
+        num_threads: int = 0,
+    ):
+        """Make worlds for two sets of scenarios and the anchor."""
+        self._cfg, self._catalogue, self._robots = cfg, catalogue, robots
+        num_worlds = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
+        self._env = VelocityEnv(
+            make_backend(robots[0], num_worlds, device, num_threads), cfg.task
+        )
+        self._drawn: dict[int, Scenarios] = {}
+
+    def run(
+        self,
+        policy: Policy,
+        *,
+        phase: int,
+        levels: Mapping[str, float],
+        mastered: Mapping[str, float],
+        fixed: Mapping[str, float],
+        reference: Reference | None,
+    ) -> dict[str, EpisodeTable]:
+        """Return the episodes on the sets `checkpoint`, `candidate` and `anchor`.
+
+        Args:
+            policy: Acts.
+            phase: Its scenarios are drawn for the candidate.
+            levels: The candidate's levels.
+            mastered: The checkpoint's.
+            fixed: Levels of groups that the run does not widen.
+            reference: The checkpoint; None before the first commit, when there is no
+                such set.
+        """
+        sets = self._choose(phase, levels, mastered, reference)
+        self._drawn = {
+            wanted.stream: self._drawn.get(wanted.stream) or self._draw(wanted, fixed)
+            for wanted in sets.values()
+        }
+        scenarios = join_scenarios(list(self._drawn.values()))
+        noise_seed = int(phase_rng(self._cfg.seed, PROBE).integers(1 << 62))
+        episodes = rollout(self._env, policy, scenarios, seed=noise_seed)
+        ends = np.cumsum([wanted.size for wanted in sets.values()]).tolist()
+        return {
+            name: _cut(episodes, slice(end - wanted.size, end))
+            for (name, wanted), end in zip(sets.items(), ends, strict=True)
+        }
+
+    def _choose(
+        self,
+        phase: int,
+        levels: Mapping[str, float],
+        mastered: Mapping[str, float],
+        reference: Reference | None,
+    ) -> dict[str, ProbeSet]:
+        """Name the sets in the order of their rows."""
+        n, num_anchors = self._cfg.probe_scenarios, self._cfg.anchor_scenarios
+        anchor = ProbeSet(PROBE, num_anchors, dict.fromkeys(levels, 0.0))
+        sets = {"candidate": ProbeSet(PROBE + 1 + phase, n, levels)}
+        if reference:
+            sets["checkpoint"] = ProbeSet(PROBE + 1 + reference.phase, n, mastered)
+            # The candidate's set must keep its rows if it becomes the checkpoint's, so
+            # the two change places with every commit: sensor noise hangs on the row, and
+            # a policy must meet the same as the one it is compared with.
+            if reference.commits % 2 == 0:
+                sets = dict(reversed(sets.items()))
+        sets = {"anchor": anchor, **sets}
+        return {name: wanted for name, wanted in sets.items() if wanted.size}
+
+    def _draw(self, wanted: ProbeSet, fixed: Mapping[str, float]) -> Scenarios:
+        rng = phase_rng(self._cfg.seed, wanted.stream)
+        ranges = self._catalogue.ranges({**fixed, **wanted.levels})
+        pool = sample_pool(self._robots, self._catalogue, ranges, wanted.size, rng)
+        return draw_scenarios(pool, self._cfg.task, rng)
+
+
+def _cut(episodes: EpisodeTable, rows: slice) -> EpisodeTable:
+    columns = (getattr(episodes, field.name) for field in fields(EpisodeTable))
+    return EpisodeTable(*(column[rows] for column in columns))

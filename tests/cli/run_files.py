@@ -1,0 +1,104 @@
+"""The files of a small training run, as training writes them, without training."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from horizon_rl.cli import main
+from horizon_rl.curriculum import Checkpoint, Curriculum, Evidence
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.records import dumps, encode
+
+# An iteration is 4 x 5 x 2 = 40 steps.
+TRAIN = {
+    "method": "horizon",
+    "seed": 7,
+    "num_envs": 4,
+    "phase_iterations": 3,
+    "steps": 0,
+    "minutes": 0.0,
+    "learner": {"ppo": {"num_steps": 5}},
+}
+CONTEXT = {
+    "train": TRAIN,
+    "catalogue": encode(paper_catalogue()),
+    "ranks": 2,
+    "initial": "0" * 64,
+    "start": "from base-mlp",
+}
+GOOD = Evidence(
+    length=0.95,
+    tracking_error=0.2,
+    checkpoint_error=0.2,
+    checkpoint_return=20.0,
+    reference_error=0.2,
+    reference_return=20.0,
+    anchor_error=0.15,
+    anchor_return=11.0,
+    iterations=3,
+    env_steps=150,  # 30 of them in probes.
+)
+PHASES = (
+    replace(GOOD, length=0.3),  # The baseline is held,
+    GOOD,  # then committed;
+    Evidence(  # mass rolls back,
+        length=0.1, tracking_error=0.9, iterations=2, env_steps=80, aborted=True
+    ),
+    replace(GOOD, anchor_error=0.25, anchor_return=10.0),  # com is committed.
+)
+
+
+def begin(
+    run: Path, phases: Sequence[Evidence] = PHASES, ranks: int = 2, **train
+) -> Curriculum:
+    """Write the files of a training run, with its journal left open."""
+    run.mkdir(parents=True)
+    context = {**CONTEXT, "ranks": ranks, "train": {**TRAIN, **train}}
+    journal = run / "journal.jsonl"
+    curriculum = Curriculum.create(journal, ["mass", "com"], None, context)
+
+    def save(decision):
+        name = f"phase-{decision.phase:05d}"
+        (run / "checkpoints" / name).mkdir(parents=True)
+        return Checkpoint(name, "0" * 64)
+
+    for evidence in phases:
+        curriculum.tell(evidence, save)
+    return curriculum
+
+
+def stop(run: Path, *args, **train) -> Path:
+    """Write the files of a training run that no process holds."""
+    begin(run, *args, **train).close()
+    return run
+
+
+def write_times(run: Path, num_phases: int = 4, seconds: float = 10.0) -> None:
+    parts = {"train_s": 0.7 * seconds, "probe_s": 0.2 * seconds}
+    parts["settle_s"] = 0.1 * seconds
+    lines = [{"phase": phase, **parts} for phase in range(num_phases)]
+    (run / "times.jsonl").write_text("".join(f"{dumps(x)}\n" for x in lines))
+
+
+def write_metrics(run: Path, phase: int = 4, count: int = 2, first: int = 12) -> None:
+    with open(run / "metrics.jsonl", "a") as file:
+        for number in range(first, first + count):
+            line = {
+                **{"phase": phase, "number": number, "env_steps": 40 * number},
+                **{"collect_s": 0.3, "learn_s": 0.2, "reward": 0.04},
+                **{"episode_length": 0.9, "tracking_error": 0.31},
+                "figures": {"entropy": -2.2},
+            }
+            file.write(dumps(line) + "\n")
+
+
+def status(capsys, *args) -> str:
+    assert main(["status", *map(str, args)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def status_json(capsys, *args) -> dict:
+    return json.loads(status(capsys, *args, "--json"))

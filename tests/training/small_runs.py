@@ -1,0 +1,125 @@
+"""Runs small enough for tests: phases of a tenth of a second."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import torch
+
+from horizon_rl.curriculum import JOURNAL, CurriculumCfg, Entry, GateCfg
+from horizon_rl.domains import Catalogue, parse_catalogue
+from horizon_rl.learning import (
+    CriticCfg,
+    LearnerCfg,
+    MlpCfg,
+    PpoCfg,
+    TransformerCfg,
+    state_tensors,
+)
+from horizon_rl.task import TaskCfg
+from horizon_rl.training import Run, TrainCfg
+
+ACTORS = {
+    "mlp": MlpCfg(hidden_dims=(16,)),
+    "transformer": TransformerCfg(
+        embedding_dim=16, num_heads=2, feedforward_dim=32, window=7
+    ),
+}
+LENIENT = GateCfg(min_length=0.0, max_error=1e9, error_margin=1e9, return_margin=1e9)
+"""Every phase passes."""
+CALM = replace(LENIENT, max_error=5.0)
+"""Every phase passes that is not blown away."""
+STORM = parse_catalogue("""
+extends = "paper"
+
+[groups.disturbance.parameters.external_force]
+limit = [-20000.0, 20000.0]
+""")
+"""The paper's groups, but `disturbance` blows the robot away at any level that counts."""
+CRITIC = CriticCfg(hidden_dims=(16,), encoder_dim=4)
+PPO = PpoCfg(num_steps=5, num_epochs=1, num_minibatches=2)
+WORLDS, ITERATIONS = 8, 4
+"""Of a phase, which is two and a half of the longest episodes of 8 steps."""
+PHASE_STEPS = WORLDS * ITERATIONS * PPO.num_steps
+"""Environment steps of its training."""
+
+
+def tiny(
+    policy: str = "mlp", *, gates: GateCfg = LENIENT, max_phases: int = 3, **changes
+) -> TrainCfg:
+    """Return settings of three phases of four iterations, in the groups mass and com.
+
+    Fields of the curriculum's settings may be among the changes.
+    """
+    names = {field.name for field in fields(CurriculumCfg)}
+    inner = {name: changes.pop(name) for name in names & changes.keys()}
+    cfg = TrainCfg(
+        groups="mass,com",
+        num_envs=WORLDS,
+        phase_iterations=1,
+        window=16,
+        probe_scenarios=8,
+        anchor_scenarios=4,
+        curriculum=CurriculumCfg(gates=gates, max_phases=max_phases, **inner),
+        task=TaskCfg(episode_s=0.16),
+        learner=LearnerCfg(actor=ACTORS[policy], critic=CRITIC, ppo=PPO),
+    )
+    return replace(cfg, **changes)
+
+
+def stormy(**changes) -> TrainCfg:
+    """Return settings of a run that commits and rolls back in turn."""
+    settings = {"groups": "disturbance,com", "gates": CALM, "min_step": 0.5}
+    return tiny(**{**settings, "max_phases": 5, **changes})
+
+
+STORMY_ACTIONS = ["commit", "rollback", "commit", "rollback", "commit"]
+
+
+def create(cfg: TrainCfg, path: Path, catalogue: Catalogue = STORM, **options) -> Run:
+    return Run.create(cfg, catalogue, path, "cpu", **options)
+
+
+def resume(path: Path, **budget) -> Run:
+    return Run.resume(path, device="cpu", **budget)
+
+
+def finish(run: Run) -> list[Entry]:
+    """Run to the end; return the phases judged on the way."""
+    entries = [event for event in run.events() if isinstance(event, Entry)]
+    run.close()
+    return entries
+
+
+def run_phases(run: Run, count: int) -> list[Entry]:
+    """Run so many phases and leave it there."""
+    entries = []
+    for event in run.events():
+        if isinstance(event, Entry):
+            entries.append(event)
+            if len(entries) == count:
+                break
+    run.close()
+    return entries
+
+
+def actions(entries: Sequence[Entry]) -> list[str]:
+    return [entry.decision.action for entry in entries]
+
+
+def levels(entries: Sequence[Entry]) -> list[dict[str, float]]:
+    return [entry.proposal.levels for entry in entries]
+
+
+def journal(path: Path) -> bytes:
+    return (path / JOURNAL).read_bytes()
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    return {k: v.clone() for k, v in state_tensors(run.trainer.learner).items()}
+
+
+def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
+    assert a.keys() == b.keys()
+    for name in a:
+        assert torch.equal(a[name], b[name]), name

@@ -1,0 +1,201 @@
+"""A run that is killed, anywhere and often, ends as if nothing had happened."""
+
+import gc
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from small_runs import STORMY_ACTIONS, actions, create, finish, journal, resume, stormy
+
+from horizon_rl.curriculum import Journal, replay
+from horizon_rl.curriculum.schema import to_line
+from horizon_rl.errors import InputError
+from horizon_rl.learning import checkpoint as checkpoint_module
+from horizon_rl.records import encode
+from horizon_rl.training import Run
+from horizon_rl.training import run as run_module
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL"),
+    pytest.mark.filterwarnings("ignore:.*fork", "ignore:.*torn last line"),
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """An uninterrupted run."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    assert actions(finish(create(stormy(), path))) == STORMY_ACTIONS
+    return path
+
+
+@pytest.fixture
+def begun(tmp_path) -> Path:
+    """The same run, before its first phase."""
+    create(stormy(), tmp_path / "run").close()
+    return tmp_path / "run"
+
+
+def files(path: Path) -> list[str]:
+    return sorted(str(file.relative_to(path)) for file in path.rglob("*"))
+
+
+def assert_ends_as(path: Path, whole: Path) -> None:
+    assert journal(path) == journal(whole)
+    assert files(path) == files(whole)
+    for file in (whole / "evidence").iterdir():
+        assert (path / "evidence" / file.name).read_bytes() == file.read_bytes()
+
+
+def prepare_fork() -> None:
+    """A forked child has none of its parent's threads, and must not wait for them."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    gc.freeze()  # Worlds of its parent's that it cleared away would.
+
+
+def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:
+    """Resume the run in a forked process; return its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        prepare_fork()
+        prepare()
+        finish(resume(path))
+        status = 0
+    finally:
+        os._exit(status)  # No clean-up: this process never leaves the test.
+
+
+def wait(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_and_resumed_equals_uninterrupted(kills, begun, whole):
+    rng = random.Random(0)
+    began = time.perf_counter()
+    shutil.copytree(begun, begun.with_name("timed"))
+    assert wait(run_in_child(begun.with_name("timed"))) == 0
+    phase_s = (time.perf_counter() - began) / len(STORMY_ACTIONS)
+    expected = replay(whole / "journal.jsonl").entries
+
+    hits, number = 0, 0
+    while hits < kills:
+        path = begun.with_name(f"run-{number}")
+        shutil.copytree(begun, path)
+        number += 1
+        status, num_judged, reach_s = -signal.SIGKILL, 0, 2.0 * phase_s
+        while status != 0:
+            pid = run_in_child(path)
+            time.sleep(rng.uniform(0.0, reach_s))
+            os.kill(pid, signal.SIGKILL)
+            status = wait(pid)
+            assert status in (0, -signal.SIGKILL), "a resumed run failed by itself"
+            hits += status == -signal.SIGKILL
+            so_far = replay(path / "journal.jsonl").entries
+            assert so_far == expected[: len(so_far)]
+            # A machine that has become slower must not keep it from getting on.
+            reach_s *= 1.0 if len(so_far) > num_judged else 1.2
+            num_judged = len(so_far)
+        assert_ends_as(path, whole)
+    assert number < kills
+
+
+# Aimed.
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill(owner: object, name: str, call: int, *, after: bool = False) -> None:
+    """Die before, or after, something is called for that time."""
+    original, calls = getattr(owner, name), []
+
+    def deadly(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == call and not after:
+            die()
+        result = original(*args, **kwargs)
+        if len(calls) == call:
+            die()
+        return result
+
+    setattr(owner, name, deadly)
+
+
+def cut_weights(call: int) -> None:
+    write, calls = Path.write_bytes, []
+
+    def torn(self, data):
+        calls.append(self)
+        write(self, data[: len(data) // 2] if len(calls) == call else data)
+        if len(calls) == call:
+            die()
+
+    setattr(Path, "write_bytes", torn)  # noqa: B010
+
+
+def cut_journal(call: int) -> None:
+    append, calls = Journal.append, []
+
+    def torn(self, entry):
+        calls.append(entry)
+        if len(calls) == call:
+            line = to_line(encode(entry))
+            self._file.write(line[: len(line) // 2])
+            die()
+        append(self, entry)
+
+    setattr(Journal, "append", torn)  # noqa: B010
+
+
+POINTS: dict[str, Callable[[int], None]] = {
+    "before the evidence": lambda n: kill(run_module, "write_evidence", n),
+    "evidence not yet in place": lambda n: kill(os, "replace", n),
+    "after the evidence": lambda n: kill(run_module, "write_evidence", n, after=True),
+    "in the weights": cut_weights,
+    "between weights and record": lambda n: kill(checkpoint_module, "dumps", n),
+    "checkpoint not yet in place": lambda n: kill(os, "rename", n),
+    "after the checkpoint": lambda n: kill(os, "rename", n, after=True),
+    "before the journal line": lambda n: kill(Journal, "append", n),
+    "in the journal line": cut_journal,
+    "after the journal line": lambda n: kill(Journal, "append", n, after=True),
+    "after the times": lambda n: kill(Run, "_note_times", n, after=True),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_point_of_the_commit_and_resumed_equals_uninterrupted(
+    point, begun, whole
+):
+    for call in (1, 2):
+        pid = run_in_child(begun, lambda call=call: POINTS[point](call))
+        assert wait(pid) == -signal.SIGKILL
+    finish(resume(begun))
+    assert_ends_as(begun, whole)
+
+
+def test_run_that_was_killed_before_it_had_begun_is_none(tmp_path):
+    pid = os.fork()
+    if not pid:
+        try:
+            prepare_fork()
+            kill(run_module.Curriculum, "create", 1)
+            create(stormy(), tmp_path / "run")
+        finally:
+            os._exit(0)
+    assert wait(pid) == -signal.SIGKILL
+    with pytest.raises(InputError, match="holds no run to resume"):
+        resume(tmp_path / "run")

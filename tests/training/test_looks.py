@@ -1,0 +1,115 @@
+"""Looks at a running phase: what is settled ends early."""
+
+from dataclasses import replace
+
+import pytest
+from small_runs import (
+    LENIENT,
+    PHASE_STEPS,
+    actions,
+    assert_same,
+    create,
+    finish,
+    journal,
+    resume,
+    run_phases,
+    tiny,
+    weights,
+)
+
+from horizon_rl.curriculum import EarlyCfg, Entry
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.training import TrainCfg, read_evidence
+
+FINE = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=0.0)
+COLLAPSED = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=2.0)
+"""Any length counts as a collapse."""
+
+
+def watched(early: EarlyCfg, **changes) -> TrainCfg:
+    return tiny(**{"early": early, "phase_iterations": 8, **changes})
+
+
+def iterations(entries: list[Entry]) -> list[int]:
+    return [entry.evidence.iterations for entry in entries]
+
+
+def test_phase_that_is_clearly_fine_is_committed_at_the_first_look(tmp_path):
+    run = create(watched(FINE), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["commit"] * 3
+    assert iterations(entries) == [4, 4, 4]
+    assert run.trainer.iteration == 12
+    probed = read_evidence(tmp_path, 0)
+    steps = sum(int(probed[f"{x}_length"].sum()) for x in ("candidate", "anchor"))
+    assert entries[0].evidence.env_steps == PHASE_STEPS + steps
+
+
+def test_phase_that_is_not_clear_lasts_its_time(tmp_path):
+    gates = replace(LENIENT, min_length=1.0)  # Not beyond it, however good.
+    entries = finish(create(watched(FINE, gates=gates), tmp_path))
+    assert iterations(entries) == [8, 8, 8]
+
+
+def test_too_few_episodes_say_nothing(tmp_path):
+    early = replace(FINE, min_episodes=1000)
+    assert iterations(finish(create(watched(early), tmp_path))) == [8, 8, 8]
+
+
+def test_collapsed_phase_is_aborted_at_the_first_look_and_rolled_back(tmp_path):
+    run = create(watched(COLLAPSED), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["commit", "rollback", "rollback"]
+    assert iterations(entries) == [8, 4, 4], "the baseline cannot be given up"
+    assert [entry.evidence.aborted for entry in entries] == [False, True, True]
+    assert entries[1].evidence.env_steps == PHASE_STEPS, "it is not probed"
+    assert not any("candidate" in name for name in read_evidence(tmp_path, 1))
+    assert "collapsed" in entries[1].decision.reason
+    kept = load_checkpoint(tmp_path / "checkpoints" / "phase-00000")
+    assert_same(weights(run), kept.tensors)
+
+
+def test_what_is_never_rolled_back_is_never_aborted(tmp_path):
+    cfg = watched(COLLAPSED, method="no-rollback")
+    entries = finish(create(cfg, tmp_path))
+    assert iterations(entries) == [8, 8, 8]
+    assert not any(entry.evidence.aborted for entry in entries)
+
+
+@pytest.mark.parametrize("early", [FINE, COLLAPSED])
+def test_clock_is_not_looked_at(early, tmp_path):
+    entries = finish(create(watched(early, method="wide"), tmp_path))
+    assert iterations(entries) == [8, 8, 8]
+
+
+def test_look_that_fails_gate_c_lets_the_phase_go_on(tmp_path, monkeypatch):
+    run = create(watched(FINE), tmp_path)
+    run_phases(run, 1)
+    resumed = resume(tmp_path)
+    # A reference that nobody reaches, as if the checkpoint were flawless.
+    good = replace(resumed.curriculum.entries[0].evidence, candidate_return=1e30)
+    resumed.curriculum.entries[0] = replace(
+        resumed.curriculum.entries[0], evidence=good
+    )
+    strict = replace(LENIENT, return_margin=0.0)
+    cfg = replace(resumed.trainer.cfg.curriculum, gates=strict)
+    resumed.trainer.cfg = replace(resumed.trainer.cfg, curriculum=cfg)
+    resumed.curriculum.cfg = cfg
+    entry = run_phases(resumed, 1)[0]
+    assert entry.decision.action == "rollback" and entry.evidence.iterations == 8
+    assert entry.decision.verdict.feasible and not entry.decision.verdict.preserved
+    probed = read_evidence(tmp_path, 1)
+    once = sum(
+        int(probed[f"{name}_length"].sum())
+        for name in ("candidate", "checkpoint", "anchor")
+    )
+    extra = entry.evidence.env_steps - 2 * PHASE_STEPS - once
+    assert extra > once, "two looks were probed, and count"
+
+
+def test_looks_do_not_hang_on_interruptions(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    finish(create(watched(FINE), whole))
+    run_phases(create(watched(FINE), cut), 1)
+    finish(resume(cut))
+    assert journal(cut) == journal(whole)

@@ -1,0 +1,160 @@
+"""Methods: HORIZON, its ablations and controls, on the real simulator."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from small_runs import (
+    CALM,
+    LENIENT,
+    actions,
+    create,
+    finish,
+    levels,
+    resume,
+    stormy,
+    tiny,
+    weights,
+)
+
+from horizon_rl.errors import InputError
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.training import read_evidence
+
+
+def both(level: float) -> dict[str, float]:
+    return {"mass": level, "com": level}
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("base", [both(0.0), both(0.0), both(0.0)]),
+        ("wide", [both(1.0), both(1.0), both(1.0)]),
+        ("linear", [both(0.0), both(0.25), both(0.5)]),
+        ("joint", [both(0.0), both(0.05), both(0.1)]),
+        ("horizon", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
+        ("no-rollback", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
+        ("feasibility-only", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
+    ],
+)
+def test_method_sets_the_levels(method, expected, tmp_path):
+    entries = finish(create(tiny(method=method, linear_phases=4), tmp_path))
+    assert levels(entries) == expected
+    assert actions(entries) == ["commit"] * 3
+
+
+@pytest.mark.parametrize("method", ["base", "wide", "linear"])
+def test_clock_goes_on_whatever_happens(method, tmp_path):
+    gates = replace(LENIENT, max_error=0.0)
+    run = create(tiny(method=method, gates=gates), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["commit"] * 3
+    assert not any(entry.decision.verdict.passed for entry in entries)
+
+
+def test_baseline_that_is_not_learnt_is_trained_on_from_where_it_is(tmp_path):
+    run = create(tiny(gates=replace(LENIENT, max_error=0.0), max_phases=2), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["hold", "hold"]
+    assert levels(entries) == [both(0.0)] * 2
+    first, second = (
+        load_checkpoint(tmp_path / "checkpoints" / f"phase-0000{k}") for k in (0, 1)
+    )
+    assert not torch.equal(
+        first.tensors["actor.mlp.0.weight"], second.tensors["actor.mlp.0.weight"]
+    )
+    assert entries[1].evidence.reference_error is None
+
+
+def test_without_rollback_weights_of_a_failed_phase_stay(tmp_path):
+    run = create(stormy(method="no-rollback", max_phases=3), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["commit"] * 3
+    assert not entries[1].decision.verdict.passed
+    assert entries[2].proposal.mastered == {"disturbance": 0.5, "com": 0.0}
+    assert run.checkpoint.name == "phase-00002"
+    assert entries[2].evidence.reference_error == entries[1].evidence.candidate_error
+
+
+def test_joint_frontier_falls_back_as_one(tmp_path):
+    entries = finish(create(stormy(method="joint"), tmp_path))
+    assert actions(entries[:3]) == ["commit", "rollback", "rollback"]
+    assert [set(phase.values()) for phase in levels(entries[:3])] == [
+        {0.0},
+        {0.5},
+        {0.2},
+    ]
+
+
+def test_feasibility_only_is_not_judged_by_the_checkpoint_but_measures_it(tmp_path):
+    strict = replace(CALM, error_margin=0.0, return_margin=0.0)
+    entries = finish(create(tiny(method="feasibility-only", gates=strict), tmp_path))
+    assert actions(entries) == ["commit"] * 3
+    assert {entry.decision.verdict.preserved for entry in entries} == {None}
+    assert entries[1].evidence.checkpoint_error is not None
+
+
+def test_without_probes_gate_c_is_switched_off(tmp_path):
+    run = create(tiny(probe_scenarios=0, anchor_scenarios=0), tmp_path)
+    entries = finish(run)
+    assert actions(entries) == ["commit"] * 3
+    assert {entry.decision.verdict.preserved for entry in entries} == {None}
+    assert set(read_evidence(tmp_path, 2)) == {
+        "window_start",
+        "window_length",
+        "window_error",
+    }
+
+
+def test_anchor_alone_can_be_measured(tmp_path):
+    entries = finish(create(tiny(probe_scenarios=0), tmp_path))
+    assert all(entry.evidence.anchor_error is not None for entry in entries)
+    assert all(entry.evidence.candidate_error is None for entry in entries)
+
+
+# Levels that are fixed.
+
+
+def test_fixed_group_keeps_its_level_and_is_not_widened(tmp_path):
+    run = create(tiny(levels="mass=0.5,reset=0.25"), tmp_path)
+    entries = finish(run)
+    assert levels(entries) == [{"com": 0.0}, {"com": 0.05}, {"com": 0.1}]
+    ranges = run.trainer._draw(1, {"com": 0.05}).scenarios.pool.instances
+    assert ranges["mass.scale"].max() > 1.1 > ranges["inertia.scale"].max()
+    record = load_checkpoint(run.checkpoint).record
+    assert record.levels == {"mass": 0.5, "reset": 0.25, "com": pytest.approx(0.1)}
+    assert resume(tmp_path).trainer.fixed == {"mass": 0.5, "reset": 0.25}
+
+
+def test_probes_hold_the_fixed_levels_too(tmp_path):
+    run = create(tiny(levels="mass=1", max_phases=1), tmp_path)
+    finish(run)
+    assert run._prober is not None
+    for scenarios in run._prober._drawn.values():
+        assert scenarios.pool.instances["mass.scale"].max() > 1.1
+
+
+def test_base_with_every_group_fixed_trains_there(tmp_path):
+    run = create(tiny(method="base", levels="all=0.5"), tmp_path)
+    entries = finish(run)
+    assert levels(entries) == [{}, {}, {}] and actions(entries) == ["commit"] * 3
+    assert set(load_checkpoint(run.checkpoint).record.levels.values()) == {0.5}
+    again = resume(tmp_path)
+    for name, value in weights(run).items():
+        assert torch.equal(weights(again)[name], value)
+
+
+@pytest.mark.parametrize("method", ["horizon", "joint", "linear", "wide"])
+def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
+    with pytest.raises(InputError, match="fix all of the groups 'mass,com'"):
+        create(tiny(method=method, levels="all=0.5"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_group_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'mass'"):
+        create(tiny(groups="mas"), tmp_path / "run")
+    with pytest.raises(InputError, match="outside 0..1"):
+        create(tiny(levels="contact=2"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
