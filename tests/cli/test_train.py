@@ -108,7 +108,7 @@ def test_init_takes_a_run_or_a_checkpoint(run, tmp_path, capsys):
     for number, source in enumerate((run, committed_folder(run))):
         args = [*TINY, "--init", str(source), "--run", str(tmp_path / str(number))]
         assert main(args) == 0
-        assert f"from {committed_folder(run)}" in capsys.readouterr().out
+        assert f"from {source}" in capsys.readouterr().out
     assert main([*TINY, "--init", "base", "--run", str(tmp_path / "no")]) == 2
     assert "is of another policy" in capsys.readouterr().err
 

@@ -124,23 +124,30 @@ def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
         return _resume(cmd, cmd.resume, ranks)
     cfg = cmd.cfg
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
-    init = _find_start(cmd)
+    name = _start(cmd)
+    init = _find_start(name)
     label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
     path = ranks.once(lambda: cmd.run or new_run_path(RUNS, label))
-    return Run.create(cfg, catalogue, path, cmd.device, ranks, init)
+    return Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
 
 
-def _find_start(cmd: TrainCmd) -> Path | None:
-    """Return the checkpoint to start from, or None for a start from scratch."""
+def _start(cmd: TrainCmd) -> str:
+    """Name what to start from: as told, or the shipped policy of these networks."""
+    if cmd.init:
+        return cmd.init
     policy = cmd.policy or preset_policy(cmd.preset)
-    source = cmd.init or shipped_start(cmd.preset, policy) or SCRATCH
     usual = preset_cfg(cmd.preset, policy).learner
-    if not cmd.init and cmd.cfg.learner.actor != usual.actor:
-        source = SCRATCH  # Networks of the user's own: nothing shipped fits.
-    if source == SCRATCH:
+    if cmd.cfg.learner.actor != usual.actor or cmd.cfg.learner.critic != usual.critic:
+        return SCRATCH
+    return shipped_start(cmd.preset, policy) or SCRATCH
+
+
+def _find_start(name: str) -> Path | None:
+    """Return the checkpoint behind a name, or None for a start from scratch."""
+    if name == SCRATCH:
         return None
     try:
-        return find_checkpoint(source)
+        return find_checkpoint(name)
     except InputError as error:
         raise InputError(f"{error}; or {SCRATCH}") from error
 

@@ -86,14 +86,17 @@ class Run:
         device: str = "auto",
         ranks: Ranks = ALONE,
         init: Path | None = None,
+        name: str = "",
     ) -> "Run":
-        """Start a run, perhaps from the weights of the checkpoint `init`.
+        """Start a run, perhaps from the weights of the checkpoint `init`, called `name`.
 
         A directory that holds one already is refused.
         """
         groups = widened_groups(cfg, catalogue)
         trainer = Trainer(cfg, catalogue, device=device, ranks=ranks)
         run = cls(trainer, path, device)
+        if init:
+            run.start = f"from {name or init}"
         ranks.once(lambda: run._make_directory(groups, init))
         return run
 
@@ -279,7 +282,6 @@ class Run:
         trainer = self.trainer
         if init:
             self._load(init)  # It may not fit: then nothing has been written.
-            self.start = f"from {init}"
         make_run_directory(self.path, JOURNAL, CHECKPOINTS)
         self._initial = self._write_checkpoint(
             INITIAL, {}, {"phase": 0, "env_steps": 0}
