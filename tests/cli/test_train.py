@@ -183,6 +183,7 @@ def test_several_ranks_speak_once(run):
         (["--init", "bas"], "base, base-mlp; or scratch"),
         (["--resume", "nowhere"], "holds no run to resume"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
+        (["--table", "-1"], "table is -1; accepted: at least 0"),
         (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),
         pytest.param(
             ["--device", "cuda"],

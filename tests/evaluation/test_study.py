@@ -300,6 +300,16 @@ def test_results_that_fit_no_run_are_refused():
     other = Result(policy="horizon", success=0.1, suite_hash="b")
     with pytest.raises(InputError, match="different suites"):
         match_results([*results(("horizon", 0.3)), other], runs)
+    two = results(("horizon-0/checkpoints/a", 0.3), ("horizon-0/checkpoints/b", 0.4))
+    with pytest.raises(InputError, match="horizon-0 has two results"):
+        match_results(two, runs)
+
+
+def test_run_is_finished_by_the_budget_it_was_last_given():
+    spent = make_run(first()).journal.state.env_steps
+    assert make_run(first(), budget={"steps": spent, "minutes": 0.0}).finished
+    assert not make_run(first(), budget={"steps": spent + 1}).finished
+    assert not make_run(first()).finished
 
 
 def test_results_file_gives_column_all_at_severity_half(tmp_path):

@@ -107,6 +107,16 @@ def test_look_that_fails_gate_c_lets_the_phase_go_on(tmp_path, monkeypatch):
     assert extra > once, "two looks were probed, and count"
 
 
+def test_look_that_falls_on_the_end_is_not_probed_apart(tmp_path):
+    strict = replace(LENIENT, error_margin=0.0, return_margin=0.0)
+    looked, not_looked = (
+        finish(create(watched(early, gates=strict), tmp_path / str(len(early.looks))))
+        for early in (replace(FINE, looks=(0.99,)), EarlyCfg())
+    )
+    assert "rollback" in actions(looked), "gate C fails where it is looked at"
+    assert [e.evidence for e in looked] == [e.evidence for e in not_looked]
+
+
 def test_looks_do_not_hang_on_interruptions(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     finish(create(watched(FINE), whole))

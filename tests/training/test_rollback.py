@@ -121,11 +121,15 @@ def test_nan_on_a_frontier_is_rolled_back_and_the_run_goes_on(tmp_path):
         if isinstance(event, Entry) and event.proposal.phase == 1:
             kept = load_checkpoint(tmp_path / "checkpoints" / "phase-00000")
             assert_same(weights(run), kept.tensors)
-            assert event.evidence.aborted and event.evidence.iterations == 2
+            assert event.evidence.aborted and event.evidence.iterations == 3
+            steps = 3 * run.trainer.steps_per_iteration
+            assert event.evidence.env_steps == steps, "the refused one took its steps"
     assert actions(run.curriculum.entries) == ["commit", "rollback", "commit", "commit"]
     assert all(value.isfinite().all() for value in weights(run).values())
     run.close()
-    assert resume(tmp_path).trainer.iteration == run.trainer.iteration
+    resumed = resume(tmp_path)
+    assert resumed.trainer.iteration == run.trainer.iteration
+    assert resumed.trainer.env_steps == run.trainer.env_steps
 
 
 @pytest.mark.parametrize(

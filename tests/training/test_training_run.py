@@ -105,16 +105,21 @@ def test_run_is_known_by_its_start_before_its_first_commit(tmp_path):
 def test_phase_drawn_ahead_is_the_one_drawn_on_time(tmp_path):
     on_time, ahead = create(tiny(), tmp_path / "a"), create(tiny(), tmp_path / "b")
     finish(on_time)
-    trainer, drawn = ahead.trainer, []
+    trainer, drawn, draw, waited = ahead.trainer, [], ahead.trainer._draw, []
 
     def draw_ahead(phase, levels):
         key = phase, tuple(sorted(levels.items()))
         drawn.append(key)
         with ThreadPoolExecutor() as worker:
-            trainer._ahead[key] = worker.submit(trainer._draw, phase, levels)
+            trainer._ahead[key] = worker.submit(draw, phase, levels)
 
-    trainer.draw_ahead = draw_ahead
+    def draw_now(phase, levels):
+        waited.append(phase)
+        return draw(phase, levels)
+
+    trainer.draw_ahead, trainer._draw = draw_ahead, draw_now
     finish(ahead)
+    assert waited == [0], "what was drawn ahead is taken"
     tried = [entry.proposal for entry in ahead.curriculum.entries]
     keys = {(p.phase, tuple(sorted(p.levels.items()))) for p in tried[1:]}
     assert keys < set(drawn)

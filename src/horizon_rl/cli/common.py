@@ -14,6 +14,7 @@ from rich.console import Console
 from horizon_rl.curriculum import JOURNAL
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.errors import InputError
+from horizon_rl.models import RUN, model_names, model_path
 from horizon_rl.records import encode
 
 
@@ -30,7 +31,9 @@ def new_run_path(folder: Path, label: str = "") -> Path:
 
 
 def find_journal(path: Path) -> Path:
-    """Return the journal of a run's directory, or the file itself."""
+    """Return the journal of a run's directory, of a shipped policy, or the file itself."""
+    if str(path) in model_names():
+        path = model_path(str(path)) / RUN
     if path.is_dir():
         if not (path / JOURNAL).exists():
             raise InputError(

@@ -1,13 +1,10 @@
 """`horizon status`: how a run is doing, from its files alone."""
 
-import json
-import os
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -23,6 +20,7 @@ from horizon_rl.curriculum import (
     replay,
 )
 from horizon_rl.domains import Catalogue
+from horizon_rl.durable import read_lines
 from horizon_rl.errors import InputError
 from horizon_rl.records import decode, encode
 from horizon_rl.show.run_summary import Traces
@@ -92,33 +90,15 @@ def _read_traces(journal: Path) -> Traces:
     return Traces(
         locked=locked,
         age_s=max(0.0, time.time() - _last_written(journal)),
-        times=tuple(_read_lines(folder / TIMES)),
-        metrics=tuple(_read_lines(folder / METRICS, TAIL_BYTES)),
+        times=tuple(read_lines(folder / TIMES)),
+        metrics=tuple(read_lines(folder / METRICS, TAIL_BYTES)),
         checkpoints=frozenset(
             path.name
             for path in (checkpoints.iterdir() if checkpoints.is_dir() else ())
             if path.is_dir()
         ),
-        budget=next(_read_lines(folder / BUDGET), {}),
+        budget=next(read_lines(folder / BUDGET), {}),
     )
-
-
-def _read_lines(file: Path, num_bytes: int | None = None) -> Iterator[dict[str, Any]]:
-    """Read JSON lines, perhaps only the last bytes of them; torn ones are left out."""
-    if not file.is_file():
-        return
-    with open(file, "rb") as opened:
-        if num_bytes:
-            size = opened.seek(0, os.SEEK_END)
-            opened.seek(max(0, size - num_bytes))
-        data = opened.read()
-    for line in data.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            yield record
 
 
 def _read_catalogue(journal: Replay, path: Path) -> Catalogue | None:

@@ -1,5 +1,6 @@
 """`horizon train`: HORIZON and its controls, with a board, checkpoints and resume."""
 
+import shlex
 import signal
 import sys
 import time
@@ -21,7 +22,7 @@ from horizon_rl.cli.common import (
     refuse_changes,
 )
 from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL
-from horizon_rl.errors import InputError, RunError, needs_extra, unknown
+from horizon_rl.errors import InputError, RunError, needs_extra, require, unknown
 from horizon_rl.models import find_checkpoint
 
 with needs_extra("train"):
@@ -87,20 +88,24 @@ class TrainCmd:
 def default(args: Sequence[str]) -> TrainCmd:
     """Return the defaults that --preset and --policy in `args` ask for."""
     flags = ArgumentParser(add_help=False, allow_abbrev=False)
-    flags.add_argument("--preset", default="laptop")
+    flags.add_argument("--preset")
     flags.add_argument("--policy")
     flags.add_argument("--resume", type=Path)
     chosen, _ = flags.parse_known_args(args)
+    if chosen.resume and (chosen.preset or chosen.policy):
+        raise InputError("--resume goes on with a run: leave out --preset and --policy")
     if chosen.resume:
         # What is left out stays as the run has it.
         return TrainCmd(cfg=read_context(_named_run(chosen.resume)).train)
     if chosen.policy and chosen.policy not in get_args(PolicyKind):
         raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
-    policy = chosen.policy or preset_policy(chosen.preset)
-    return TrainCmd(cfg=preset_cfg(chosen.preset, policy))
+    preset = chosen.preset or TrainCmd.preset
+    policy = chosen.policy or preset_policy(preset)
+    return TrainCmd(cfg=preset_cfg(preset, policy))
 
 
 def run(cmd: TrainCmd) -> None:
+    require("table", cmd.table, 0)
     with join(cmd.device) as ranks:
         run = _open(cmd, ranks)
         try:
@@ -181,7 +186,8 @@ def _named_run(path: Path) -> Path:
 
 
 def _resume_command(run: Run) -> str:
-    return f"{start_command(run.ranks.size)} train --resume {run.path}"
+    path = shlex.quote(str(run.path))
+    return f"{start_command(run.ranks.size)} train --resume {path}"
 
 
 def _follow(run: Run) -> None:

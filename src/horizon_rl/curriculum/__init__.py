@@ -32,6 +32,7 @@ from horizon_rl.curriculum.layout import (
     JOURNAL,
     METRICS,
     TIMES,
+    phase_name,
 )
 from horizon_rl.curriculum.manager import Curriculum
 from horizon_rl.curriculum.randomness import phase_rng
@@ -77,6 +78,7 @@ __all__ = [
     "load_state",
     "look",
     "measure",
+    "phase_name",
     "phase_rng",
     "read_header",
     "replay",

@@ -40,6 +40,8 @@ class Evidence:
     """Episodes behind `length` and `tracking_error`."""
     iterations: int = 0
     """Iterations of training the phase took."""
+    probes: int = 0
+    """Probes it took: one at its end, and one at every look that gate L passed."""
     env_steps: int = 0
     """Environment steps the phase cost, probes included."""
     aborted: bool = False
@@ -48,7 +50,7 @@ class Evidence:
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
         counts: dict[str, type] = {"aborted": bool}
-        counts |= dict.fromkeys(("episodes", "iterations", "env_steps"), int)
+        counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
         for field in fields(self):
             value = getattr(self, field.name)
             if count := counts.get(field.name):
@@ -105,5 +107,5 @@ def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float |
     """Return (mean length as a share of `max_length`, mean tracking error)."""
     if len(window) == 0:
         return None, None
-    length = float(np.mean(window.length)) / max_length
-    return length, float(np.mean(window.tracking_error))
+    length = float(np.mean(window.length, dtype=np.float64)) / max_length
+    return length, float(np.mean(window.tracking_error, dtype=np.float64))

@@ -9,3 +9,8 @@ METRICS = "metrics.jsonl"
 TIMES = "times.jsonl"
 BUDGET = "budget.json"
 """The budget that a resumed run was given; without it, that of its start holds."""
+
+
+def phase_name(phase: int) -> str:
+    """Name a phase's checkpoint, and its file of evidence."""
+    return f"phase-{phase:05d}"

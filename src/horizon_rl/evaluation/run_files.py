@@ -1,11 +1,10 @@
 """A run as its files tell it: journal, evidence, metrics and times, read and no more."""
 
-import json
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -13,15 +12,18 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.curriculum import (
+    BUDGET,
     EVIDENCE,
     METRICS,
     TIMES,
     Entry,
     Replay,
     is_locked,
+    phase_name,
     replay,
 )
 from horizon_rl.domains import Catalogue
+from horizon_rl.durable import read_lines
 from horizon_rl.errors import InputError
 from horizon_rl.records import decode
 
@@ -50,6 +52,8 @@ class RunFiles:
     """What is wrong with the files that could not."""
     metrics: tuple[Mapping[str, Any], ...]
     times: tuple[Mapping[str, Any], ...]
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    """Steps and minutes that it was given when it was last resumed, if it was."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -74,18 +78,13 @@ class RunFiles:
     @property
     def steps_per_iteration(self) -> int | None:
         """Environment steps of an iteration, by all ranks."""
-        context = self.journal.header.context
-        parts = (
-            find(context, int, "train", "num_envs"),
-            find(context, int, "train", "learner", "ppo", "num_steps"),
-            find(context, int, "ranks"),
-        )
-        return int(np.prod(parts)) if all(parts) else None
+        return steps_per_iteration(self.journal.header.context)
 
     @property
     def finished(self) -> bool:
         """Whether it is at its end, by itself or by its budget."""
-        state, settings = self.journal.state, _settings(self.journal)
+        state = self.journal.state
+        settings = {**_settings(self.journal), **self.budget}
         steps = find(settings, int, "steps") or 0
         minutes = find(settings, NUMBER, "minutes") or 0.0
         return bool(
@@ -123,14 +122,14 @@ def read_run(journal: Path, name: str | None = None) -> RunFiles:
     """Read the run whose journal it is; without a name, its method is its name."""
     folder = journal.parent
     # First, and lines before the journal: a live run may write meanwhile.
-    metrics, times = (tuple(_read_lines(folder / f)) for f in (METRICS, TIMES))
+    metrics, times = (tuple(read_lines(folder / f)) for f in (METRICS, TIMES))
     with warnings.catch_warnings():
         if journal.is_file() and is_locked(journal):
             warnings.simplefilter("ignore")  # A line being written is not torn.
         replayed = replay(journal)
     evidence, damaged = {}, {}
     for phase in range(len(replayed.entries)):
-        file = folder / EVIDENCE / f"phase-{phase:05d}.npz"
+        file = folder / EVIDENCE / f"{phase_name(phase)}.npz"
         if file.exists():
             try:
                 evidence[phase] = _read_arrays(file)
@@ -145,6 +144,7 @@ def read_run(journal: Path, name: str | None = None) -> RunFiles:
         damaged=damaged,
         metrics=metrics,
         times=times,
+        budget=next(read_lines(folder / BUDGET), {}),
     )
 
 
@@ -155,6 +155,14 @@ def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
     return data if isinstance(data, kind) else None
 
 
+def steps_per_iteration(context: Mapping[str, Any]) -> int | None:
+    """Return the environment steps of an iteration, by all ranks, if it is training."""
+    num_envs = find(context, int, "train", "num_envs")
+    num_steps = find(context, int, "train", "learner", "ppo", "num_steps")
+    ranks = find(context, int, "ranks")
+    return num_envs * num_steps * ranks if num_envs and num_steps and ranks else None
+
+
 def _settings(journal: Replay) -> Mapping[str, Any]:
     context = journal.header.context
     return find(context, dict, "train") or find(context, dict, "rehearsal") or {}
@@ -163,16 +171,3 @@ def _settings(journal: Replay) -> Mapping[str, Any]:
 def _read_arrays(file: Path) -> Arrays:
     with np.load(file) as arrays:
         return {key: np.asarray(arrays[key], float).ravel() for key in arrays}
-
-
-def _read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """Read JSON lines; torn ones are left out."""
-    if not file.is_file():
-        return
-    for line in file.read_bytes().split(b"\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            yield record

@@ -97,6 +97,11 @@ def match_results(
         mine = [run for run in runs if run.path.resolve() in where]
         if result.policy in names:
             by_name.setdefault(result.policy, []).append(result.success)
+        elif mine and mine[0].path in by_run:
+            raise InputError(
+                f"{mine[0].path} has two results at severity {SEVERITY:g}, the second of "
+                f"'{result.policy}': give one for each run; --curve takes several"
+            )
         elif mine:
             by_run[mine[0].path] = result.success
     for name, values in by_name.items():

@@ -39,7 +39,7 @@ class CheckpointRecord:
     numbers: dict[str, float]
     """What learns and is no tensor: learning rate, ..."""
     counters: dict[str, int]
-    """iteration, env_steps, segment, ..."""
+    """iteration, env_steps, phase, ranks"""
     seed: int
     config: dict[str, Any]
     """The run's whole configuration."""

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.curriculum import CHECKPOINTS, EVIDENCE, JOURNAL, TIMES
+from horizon_rl.curriculum import CHECKPOINTS, EVIDENCE, JOURNAL, TIMES, replay
+from horizon_rl.durable import read_lines
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
 from horizon_rl.models import RECORD, RUN, ModelRecord
 from horizon_rl.records import dumps, encode
@@ -42,13 +43,14 @@ def find_run(checkpoint: Path) -> Path | None:
 def describe(checkpoint: Path, told: dict[str, Any]) -> ModelRecord:
     """Put together what a checkpoint and its run say of its making, and what is told."""
     record, run = load_checkpoint(checkpoint).record, find_run(checkpoint)
-    seconds = 0.0
+    steps, seconds = record.counters["env_steps"], 0.0
     if run:
-        for line in (run / TIMES).read_text().splitlines():
-            times = json.loads(line)
-            seconds += times["train_s"] + times["probe_s"] + times["settle_s"]
+        # All of the run, also what was rolled back after the checkpoint.
+        steps = replay(run / JOURNAL).state.env_steps
+        parts = ("train_s", "probe_s", "settle_s")
+        seconds = sum(line[part] for line in read_lines(run / TIMES) for part in parts)
     return ModelRecord(
-        env_steps=record.counters["env_steps"],
+        env_steps=steps,
         minutes=round(seconds / 60.0, 2),
         seed=record.seed,
         **told,

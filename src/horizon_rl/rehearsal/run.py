@@ -16,6 +16,7 @@ from horizon_rl.curriculum import (
     Entry,
     Method,
     apply_method,
+    phase_name,
     phase_rng,
     read_header,
 )
@@ -135,7 +136,7 @@ class Rehearsal:
 
 
 def _save(run: Path, policy: Policy, decision: Decision) -> Checkpoint:
-    name = f"phase-{decision.phase:05d}"
+    name = phase_name(decision.phase)
     text = dumps(encode(policy))
     digest = write_directory(
         run / CHECKPOINTS / name, lambda folder: (folder / POLICY).write_text(text)

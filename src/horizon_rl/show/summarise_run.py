@@ -19,6 +19,7 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.curriculum.state import Action
 from horizon_rl.domains import Catalogue
+from horizon_rl.evaluation.run_files import find, steps_per_iteration
 from horizon_rl.show.run_summary import (
     Budget,
     CheckpointSummary,
@@ -46,7 +47,7 @@ def summarise_run(
     context, state, entries = journal.header.context, journal.state, journal.entries
     kind, settings = _settings(context)
     settings = {**settings, **traces.budget}
-    steps = _steps_per_iteration(context)
+    steps = steps_per_iteration(context)
     times = _sum_times(traces.times, len(entries))
     budget = _budget(settings, state.env_steps, times.total_s if times else 0.0)
     progress = _progress(traces.metrics, entries, settings, steps)
@@ -55,13 +56,13 @@ def summarise_run(
         # Runs end between phases. One cut off within a phase had been given more.
         ended = budget.spent
     standing = "finished" if ended else "running" if traces.locked else "stopped"
-    ranks = _find(context, int, "ranks") or 1
+    ranks = find(context, int, "ranks") or 1
     return RunSummary(
         run=str(run),
         kind=kind,
-        method=_find(settings, str, "method"),
-        start=_find(context, str, "start"),
-        seed=_find(settings, int, "seed"),
+        method=find(settings, str, "method"),
+        start=find(context, str, "start"),
+        seed=find(settings, int, "seed"),
         ranks=ranks,
         standing=standing,
         ended=ended,
@@ -94,26 +95,11 @@ def _settings(context: Mapping[str, Any]) -> tuple[Kind, Mapping[str, Any]]:
     return "other", {}
 
 
-def _find(data: Any, kind: type, *keys: str) -> Any:
-    """Look up a value in nested dicts; None where it is not there, or something else."""
-    for key in keys:
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data if isinstance(data, kind) else None
-
-
 def _number(line: Line, key: str) -> float | None:
     """Return a number of a log's line; None where there is none, or no finite one."""
     value: Any = line.get(key)
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if fits and isfinite(value) else None
-
-
-def _steps_per_iteration(context: Mapping[str, Any]) -> int | None:
-    """Return the environment steps of an iteration, by all ranks."""
-    num_envs = _find(context, int, "train", "num_envs")
-    num_steps = _find(context, int, "train", "learner", "ppo", "num_steps")
-    ranks = _find(context, int, "ranks")
-    return num_envs * num_steps * ranks if num_envs and num_steps and ranks else None
 
 
 def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
@@ -142,7 +128,7 @@ def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
 
 
 def _budget(settings: Line, env_steps: int, seconds: float) -> Budget | None:
-    steps, minutes = _find(settings, int, "steps"), _number(settings, "minutes")
+    steps, minutes = find(settings, int, "steps"), _number(settings, "minutes")
     shares, spent = [], []
     if steps:
         shares.append(env_steps / steps)
@@ -167,13 +153,13 @@ def _progress(
     steps: int | None,
 ) -> Progress | None:
     lines = [line for line in metrics if line.get("phase") == len(entries)]
-    number = _find(lines[-1], int, "number") if lines else None
+    number = find(lines[-1], int, "number") if lines else None
     judged = [entry.evidence.iterations for entry in entries]
     if number is None or number <= sum(judged):
         return None
     done = number - sum(judged)
     # A phase lasts longer than the settings say where its episodes need it.
-    longest = max([_find(settings, int, "phase_iterations") or 0, *judged])
+    longest = max([find(settings, int, "phase_iterations") or 0, *judged])
     seconds = [
         (_number(line, "collect_s") or 0.0) + (_number(line, "learn_s") or 0.0)
         for line in lines[-RECENT:]

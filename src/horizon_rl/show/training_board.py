@@ -82,7 +82,7 @@ class TrainingBoard:
             left = cfg.steps - run.trainer.env_steps
             estimates.append(left / speed if speed else 0.0)
         if cfg.minutes:
-            estimates.append(60.0 * cfg.minutes - run.sitting_s)
+            estimates.append(60.0 * cfg.minutes - run.spent_s)
         if not estimates:
             return "no budget set"
         return f"{max(0.0, min(estimates)) / 60.0:.1f} min left"

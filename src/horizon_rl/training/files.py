@@ -17,6 +17,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ from horizon_rl.curriculum import (
     JOURNAL,
     Checkpoint,
     Episodes,
+    phase_name,
     read_header,
 )
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import ASIDE, digest_directory, write_file
+from horizon_rl.durable import ASIDE, digest_directory, read_lines, write_file
 from horizon_rl.errors import InputError
 from horizon_rl.records import decode, dumps
 from horizon_rl.task import EpisodeTable
@@ -67,10 +69,6 @@ class PhaseTimes:
     @property
     def total_s(self) -> float:
         return self.train_s + self.probe_s + self.settle_s
-
-
-def phase_name(phase: int) -> str:
-    return f"phase-{phase:05d}"
 
 
 def read_context(path: Path) -> Context:
@@ -136,15 +134,11 @@ def read_evidence(path: Path, phase: int) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    """Read a file of JSON lines up to the first that is torn."""
-    lines = []
-    for line in file.read_text().splitlines() if file.exists() else ():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break  # Torn by a kill: it and what follows will be written again.
-    return lines
+def only_finite(data: Any) -> Any:
+    """Replace numbers that are not finite by null: a figure may overflow, JSON may not."""
+    if isinstance(data, dict):
+        return {key: only_finite(value) for key, value in data.items()}
+    return None if isinstance(data, float) and not isfinite(data) else data
 
 
 def keep_lines(file: Path, keep: Callable[[dict[str, Any]], bool]) -> None:

@@ -51,14 +51,16 @@ class Phase:
         self.probe_s = 0.0
         """Seconds that its probes took."""
         self._prober = prober
-        self._probe_steps = 0
+        self._probes, self._probe_steps = 0, 0
         self._gates = trainer.cfg.resolved.gates
         can_fail = proposal.kind not in ("baseline", "clock")
         self._may_roll_back = can_fail and trainer.cfg.resolved.rollback
         # A phase that ends as it must, whatever it shows, is not worth a look.
         looks = () if proposal.kind == "clock" else trainer.cfg.early.looks
         total = trainer.cfg.iterations
-        self._looks = {ceil(share * total): i for i, share in enumerate(looks)}
+        after = [ceil(share * total) for share in looks]
+        # A look at the end would only probe twice what is weighed there anyway.
+        self._looks = {number: i for i, number in enumerate(after) if number < total}
 
     def train(self) -> Iterator[Iteration]:
         """Train and weigh the phase, yielding after every iteration."""
@@ -68,6 +70,7 @@ class Phase:
             # A policy that has blown up is what rollback is for.
             if not self._may_roll_back:
                 raise
+            self.iterations += 1  # Its update was refused, but its steps were taken.
             self.weighed = self._collapsed(_no_episodes())
         if self.weighed is None:
             self.weighed = self._weigh(self._window())
@@ -111,6 +114,7 @@ class Phase:
         probes = self.trainer.ranks.once(self._probe)
         self.probe_s += time.perf_counter() - began
         steps = sum(int(episodes.length.sum()) for episodes in probes.values())
+        self._probes += bool(probes)
         self._probe_steps += steps
         self.trainer.env_steps += steps
         figures: dict[str, float | None] = {}
@@ -138,6 +142,7 @@ class Phase:
             **(figures or {}),
             episodes=len(window),
             iterations=self.iterations,
+            probes=self._probes,
             env_steps=trained + self._probe_steps,
             aborted=aborted,
         )

@@ -24,9 +24,10 @@ from horizon_rl.curriculum import (
     Decision,
     Entry,
     Proposal,
+    phase_name,
 )
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import make_run_directory, remove_unnamed
+from horizon_rl.durable import make_run_directory, read_lines, remove_unnamed
 from horizon_rl.errors import InputError
 from horizon_rl.learning import (
     load_state_tensors,
@@ -46,10 +47,9 @@ from horizon_rl.training.files import (
     Context,
     PhaseTimes,
     checked_folder,
+    only_finite,
     keep_lines,
-    phase_name,
     read_context,
-    read_lines,
     remove_unfinished,
     write_budget,
     write_evidence,
@@ -149,7 +149,7 @@ class Run:
         return self.path / CHECKPOINTS / named.name
 
     @property
-    def sitting_s(self) -> float:
+    def spent_s(self) -> float:
         """Seconds of the run so far, the phase under way included."""
         return self.trained_s + time.perf_counter() - self._sat_down
 
@@ -186,7 +186,7 @@ class Run:
                     self.trainer.draw_ahead(following.phase, following.levels)
                 for iteration in phase.train():
                     line = {"phase": ahead.proposal.phase, **asdict(iteration)}
-                    metrics.write(dumps(line) + "\n")
+                    metrics.write(dumps(only_finite(line)) + "\n")
                     metrics.flush()
                     yield iteration
                     self.stopped = self.ranks.once(stop_asked)

@@ -122,7 +122,8 @@ class Trainer:
         """Train one phase, yielding after every iteration."""
         ahead = self._ahead.pop(_key(phase, levels), None)
         draw = ahead.result() if ahead else self._draw(phase, levels)
-        self._ahead = {}
+        # Of what was drawn, the other outcome of the phase before is of no use now.
+        self._ahead = {key: d for key, d in self._ahead.items() if key[0] > phase}
         torch.manual_seed(draw.torch_seed)
         observations = self.env.begin(draw.scenarios, draw.env_seed)
         self.learner.forget()
@@ -151,10 +152,11 @@ class Trainer:
                 total += reward.mean()
             learner.compute_returns(observations)
         clock.mark()
-        figures = learner.update()
-        clock.mark()
+        # Before the update, which may be refused: the steps are spent all the same.
         self.iteration += 1
         self.env_steps += self.steps_per_iteration
+        figures = learner.update()
+        clock.mark()
         num_ended, length, error = env.episodes.recent(RECENT)
         shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
         self.ranks.average(shown)
