@@ -131,6 +131,8 @@ def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     assert main(["train", "--resume", "last"]) == 2
     assert "there is no run in logs/train" in capsys.readouterr().err
+    assert main(["train", "--resume", "nowhere"]) == 2
+    assert "nowhere holds no run to resume" in capsys.readouterr().err
     assert main(TINY) == 0
     assert main(["train", "--resume", "last", "--table", "0"]) == 0
     assert "Finished" in capsys.readouterr().out
@@ -181,7 +183,7 @@ def test_several_ranks_speak_once(run):
         (["--levels", "all=1"], "has none left to widen"),
         (["--init", "nowhere"], "no checkpoint 'nowhere'"),
         (["--init", "bas"], "base, base-mlp; or scratch"),
-        (["--resume", "nowhere"], "holds no run to resume"),
+        (["--resume", "nowhere"], "leave out --preset and --policy"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
         (["--table", "-1"], "table is -1; accepted: at least 0"),
         (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,9 @@ def make_run(*phases: Phase, cfg=None, name="horizon", seed=3, **changes) -> Run
     curriculum, reference = Curriculum(["mass", "com"], cfg), None
     for arrays in phases:
         means = {key: float(np.mean(values)) for key, values in arrays.items()}
-        figures = {k: v for k, v in means.items() if not k.startswith("window")}
+        figures: dict[str, Any] = {
+            k: v for k, v in means.items() if not k.startswith("window")
+        }
         if reference and "checkpoint_error" in means:
             figures["reference_error"] = reference["candidate_error"]
             figures["reference_return"] = reference["candidate_return"]
