@@ -167,7 +167,6 @@ def test_checkpoint_and_whether_it_is_there(run, capsys):
 def test_real_training_writes_what_is_read(run, capsys):
     pytest.importorskip("torch")
     from horizon_rl.training import Context, preset_cfg
-    from horizon_rl.training.run import start_command
 
     cfg = preset_cfg("smoke", "mlp")
     context = Context(
@@ -189,4 +188,6 @@ def test_real_training_writes_what_is_read(run, capsys):
     assert (data["method"], data["seed"]) == (cfg.method, cfg.seed)
     assert data["budget"]["steps"] == cfg.steps
     assert data["start"] == "from scratch"
-    assert data["resume"].startswith(f"{start_command(3)} train --resume ")
+    assert data["resume"].startswith(
+        "torchrun --nproc-per-node 3 -m horizon_rl train --resume "
+    )

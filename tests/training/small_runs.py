@@ -4,9 +4,17 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from horizon_rl.curriculum import JOURNAL, CurriculumCfg, Entry, GateCfg
+from horizon_rl.curriculum import (
+    EVIDENCE,
+    JOURNAL,
+    CurriculumCfg,
+    Entry,
+    GateCfg,
+    phase_name,
+)
 from horizon_rl.domains import Catalogue, parse_catalogue
 from horizon_rl.learning import (
     CriticCfg,
@@ -18,6 +26,13 @@ from horizon_rl.learning import (
 )
 from horizon_rl.task import TaskCfg
 from horizon_rl.training import Run, TrainCfg
+
+
+def read_evidence(path: Path, phase: int) -> dict[str, np.ndarray]:
+    """Read the episodes that a phase was judged by."""
+    with np.load(path / EVIDENCE / f"{phase_name(phase)}.npz") as file:
+        return dict(file)
+
 
 ACTORS = {
     "mlp": MlpCfg(hidden_dims=(16,)),

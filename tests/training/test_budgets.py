@@ -11,13 +11,13 @@ from small_runs import (
     create,
     finish,
     journal,
+    read_evidence,
     resume,
     stormy,
     tiny,
 )
 
 from horizon_rl.curriculum import Entry, replay
-from horizon_rl.training import read_evidence
 
 
 def digests(path) -> list[str]:

@@ -11,6 +11,7 @@ from small_runs import (
     create,
     finish,
     levels,
+    read_evidence,
     resume,
     stormy,
     tiny,
@@ -19,7 +20,6 @@ from small_runs import (
 
 from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.training import read_evidence
 
 
 def both(level: float) -> dict[str, float]:

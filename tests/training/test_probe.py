@@ -12,6 +12,7 @@ from small_runs import (
     assert_same,
     create,
     finish,
+    read_evidence,
     resume,
     stormy,
     tiny,
@@ -22,7 +23,7 @@ from horizon_rl.curriculum import Verdict
 from horizon_rl.learning import LearnedPolicy
 from horizon_rl.learning.ppo import Learner
 from horizon_rl.task import EpisodeTable
-from horizon_rl.training import Trainer, phase, read_evidence
+from horizon_rl.training import Trainer, phase
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.run import find_reference
@@ -37,7 +38,7 @@ def assert_equal(a: EpisodeTable, b: EpisodeTable) -> None:
 
 def make(cfg: TrainCfg) -> tuple[Trainer, Prober]:
     trainer = Trainer(cfg, STORM, device="cpu")
-    return trainer, Prober(cfg, STORM, trainer.robots, "cpu")
+    return trainer, Prober(trainer, "cpu")
 
 
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
@@ -53,7 +54,6 @@ def test_policy_measured_as_candidate_and_as_checkpoint_is_the_same_to_the_bit(p
             phase=number,
             levels=levels,
             mastered=mastered,
-            fixed={},
             reference=reference,
         )
         assert ("checkpoint" in sets) == (reference is not None)
@@ -95,7 +95,6 @@ def test_reference_measured_again_after_a_resume_is_the_one_on_record(tmp_path):
         phase=5,
         levels={"disturbance": 0.1, "com": 1.0},
         mastered={"disturbance": 0.0, "com": 1.0},
-        fixed={},
         reference=reference,
     )
     kept = read_evidence(tmp_path, 4)
@@ -116,7 +115,6 @@ def test_scenarios_of_probes_and_of_training_are_disjoint():
             phase=number,
             levels=levels,
             mastered={"com": 0.0},
-            fixed={},
             reference=Reference(0, 0, None, None) if number else None,
         )
         drawn[f"training {number}"] = trainer._draw(number, levels).scenarios
@@ -133,7 +131,6 @@ def test_probe_stays_within_its_levels():
         phase=3,
         levels={"mass": 1.0, "com": 0.5},
         mastered={"mass": 0.5, "com": 0.5},
-        fixed={},
         reference=Reference(1, 0, None, None),
     )
     heaviest = [s.pool.instances["mass.scale"].max() for s in prober._drawn.values()]
@@ -175,7 +172,6 @@ def test_probes_leave_the_normalisers_alone():
         phase=0,
         levels={},
         mastered={},
-        fixed={},
         reference=None,
     )
     after = trainer.learner.actor.state_dict()

@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 import torch
 from rank_work import normalise, normaliser_rows, whole
-from small_runs import ITERATIONS, PHASE_STEPS, STORMY_ACTIONS, actions, journal
+from small_runs import (
+    ITERATIONS,
+    PHASE_STEPS,
+    STORMY_ACTIONS,
+    actions,
+    journal,
+    read_evidence,
+)
 
 from horizon_rl.curriculum import committed_folder, phase_rng, replay
 from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.ranks import ALONE, _take_gpu, join
-from horizon_rl.training import read_context, read_evidence
+from horizon_rl.training import read_context
 
 WORK = Path(__file__).with_name("rank_work.py")
 

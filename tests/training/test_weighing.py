@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_runs import CALM, PPO, create, finish, stormy, tiny
+from small_runs import CALM, PPO, create, finish, read_evidence, stormy, tiny
 
 from horizon_rl.curriculum import Entry, GateCfg
-from horizon_rl.training import TrainCfg, read_evidence
+from horizon_rl.training import TrainCfg
 
 REAL = GateCfg(min_length=0.8, max_error=1.0, error_slack=0.005)
 SETTINGS = {

@@ -1,6 +1,7 @@
 """What several commands share."""
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,6 +29,23 @@ def new_run_path(folder: Path, label: str = "") -> Path:
     stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S") + (label and f"_{label}")
     names = (stamp if i == 1 else f"{stamp}-{i}" for i in count(1))
     return next(path for name in names if not (path := folder / name).exists())
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """Split NAME=SOURCE, where a file may itself have such a name: lr=1.onnx."""
+    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
+    is_file = Path(text).exists() or Path(text.rpartition(":")[0]).is_file()
+    return (named[1], named[2]) if named and not is_file else (None, text)
+
+
+def check_outputs(figures: Path | None, json: Path | None) -> None:
+    """Refuse places that nothing can be written to before the long work begins."""
+    if figures and figures.exists() and not figures.is_dir():
+        raise InputError(f"--figures {figures}: a file, not a folder")
+    if json and not json.parent.is_dir():
+        raise InputError(f"--json {json}: no folder {json.parent}")
+    if json and json.is_dir():
+        raise InputError(f"--json {json}: a folder, not a file")
 
 
 def find_journal(path: Path) -> Path:

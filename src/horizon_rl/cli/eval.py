@@ -1,7 +1,6 @@
 """`horizon eval`: success under exactly specified, frozen physics."""
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from horizon_rl.cli.common import Terminal, read_catalogue
+from horizon_rl.cli.common import (
+    Terminal,
+    check_outputs,
+    read_catalogue,
+    split_name,
+)
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, needs_extra, require, unknown
 
@@ -91,7 +95,10 @@ class EvalCmd:
 def run(cmd: EvalCmd) -> None:
     suites = _load_suites(cmd)
     _check(cmd, suites)
-    policies = [load_policy(source, name) for name, source in map(_split, cmd.policies)]
+    policies = [
+        load_policy(source, name or source)
+        for name, source in map(split_name, cmd.policies)
+    ]
     _refuse_doubles(policies)
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
@@ -152,12 +159,7 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
             raise InputError("--explain explains one policy: name only one")
     elif cmd.figures:
         raise InputError("--figures draws what --explain COLUMN finds: name a column")
-    if cmd.figures and cmd.figures.exists() and not cmd.figures.is_dir():
-        raise InputError(f"--figures {cmd.figures}: a file, not a folder")
-    if cmd.json and not cmd.json.parent.is_dir():
-        raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
-    if cmd.json and cmd.json.is_dir():
-        raise InputError(f"--json {cmd.json}: a folder, not a file")
+    check_outputs(cmd.figures, cmd.json)
 
 
 def _refuse_doubles(policies: Sequence[EvaluatedPolicy]) -> None:
@@ -169,19 +171,6 @@ def _refuse_doubles(policies: Sequence[EvaluatedPolicy]) -> None:
                 f"'{policy.name}' is the same policy twice, not two training seeds"
             )
         seen.add((policy.name, policy.digest))
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Split NAME=POLICY; without a name the policy is called what it is."""
-    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
-    # A file may have such a name: lr=1.onnx, or lr=1.py:act.
-    if (
-        named
-        and not Path(text).exists()
-        and not Path(text.rpartition(":")[0]).is_file()
-    ):
-        return named[1], named[2]
-    return text, text
 
 
 def _print_tables(

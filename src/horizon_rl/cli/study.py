@@ -1,7 +1,6 @@
 """`horizon study`: compare training runs from their files alone."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from warnings import warn
 
 import tyro
 
-from horizon_rl.cli.common import Terminal, find_journal
+from horizon_rl.cli.common import Terminal, check_outputs, find_journal, split_name
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, RunError, needs_extra, unknown
 from horizon_rl.records import encode
@@ -78,17 +77,12 @@ def run(cmd: StudyCmd) -> None:
 def _check(cmd: StudyCmd) -> None:
     if not cmd.runs:
         raise InputError("name at least one run: a directory, or a journal")
-    if cmd.figures and cmd.figures.exists() and not cmd.figures.is_dir():
-        raise InputError(f"--figures {cmd.figures}: a file, not a folder")
-    if cmd.json and not cmd.json.parent.is_dir():
-        raise InputError(f"--json {cmd.json}: no folder {cmd.json.parent}")
-    if cmd.json and cmd.json.is_dir():
-        raise InputError(f"--json {cmd.json}: a folder, not a file")
+    check_outputs(cmd.figures, cmd.json)
 
 
 def _read_runs(named: Sequence[str]) -> list[RunFiles]:
     runs, seen = [], set()
-    for name, source in map(_split, named):
+    for name, source in map(split_name, named):
         journal = find_journal(Path(source))
         if journal.resolve() in seen:
             raise InputError(f"{journal} is named twice: it would count double")
@@ -99,19 +93,13 @@ def _read_runs(named: Sequence[str]) -> list[RunFiles]:
 
 def _read_results(named: Sequence[str], runs: Sequence[RunFiles]) -> list[Result]:
     results, names = [], [run.name for run in runs]
-    for name, file in map(_split, named):
+    for name, file in map(split_name, named):
         if name and name not in names:
             raise InputError(
                 f"--results: {unknown('name', name, dict.fromkeys(names))}"
             )
         results += read_results(Path(file), name)
     return results
-
-
-def _split(text: str) -> tuple[str | None, str]:
-    """Split NAME=PATH; a path may itself hold such a sign."""
-    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
-    return (named[1], named[2]) if named and not Path(text).exists() else (None, text)
 
 
 def _print(found: Study, markdown: bool) -> None:

@@ -1,6 +1,5 @@
 """`horizon train`: HORIZON and its controls, with a board, checkpoints and resume."""
 
-import shlex
 import signal
 import sys
 import time
@@ -24,6 +23,7 @@ from horizon_rl.cli.common import (
 from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.errors import InputError, RunError, needs_extra, require, unknown
 from horizon_rl.models import find_checkpoint
+from horizon_rl.show.summarise_run import resume_command
 
 with needs_extra("train"):
     from horizon_rl.cli.before_after import print_before_after
@@ -41,7 +41,6 @@ with needs_extra("train"):
         read_context,
     )
     from horizon_rl.training.presets import preset_policy, shipped_start
-    from horizon_rl.training.run import start_command
 
 RUNS = Path("logs/train")
 SCRATCH = "scratch"
@@ -57,8 +56,8 @@ class TrainCmd:
     """
 
     preset: Preset = "laptop"
-    """smoke: seconds; laptop: minutes on two cores; gpu: a core run in half an hour of
-    one GPU; paper: the paper's tables, 500 iterations a phase."""
+    """smoke: seconds; laptop: minutes on two cores; gpu: short phases of the
+    paper's worlds; paper: the paper's tables, 500 iterations a phase."""
     policy: PolicyKind | None = None
     """The actor: transformer or mlp; without it, mlp for smoke and laptop, else the
     paper's transformer."""
@@ -116,7 +115,7 @@ def run(cmd: TrainCmd) -> None:
         except OSError as error:
             raise RunError(
                 f"{error}. The last commit is intact; go on with: "
-                f"{_resume_command(run)}"
+                f"{resume_command(run.path, 'training', run.ranks.size)}"
             ) from error
         finally:
             run.close()
@@ -185,11 +184,6 @@ def _named_run(path: Path) -> Path:
     return runs[-1]
 
 
-def _resume_command(run: Run) -> str:
-    path = shlex.quote(str(run.path))
-    return f"{start_command(run.ranks.size)} train --resume {path}"
-
-
 def _follow(run: Run) -> None:
     """Train as another rank says, and leave it to show and to stop."""
     for _ in run.events():
@@ -236,7 +230,7 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     if run.stopped:
         phase = run.curriculum.state.phase
         print(f"Stopped. Phase {phase} was not judged and will run again.")
-        print(f"Go on with: {_resume_command(run)}")
+        print(f"Go on with: {resume_command(run.path, 'training', run.ranks.size)}")
         return
     console, trainer = Terminal(), run.trainer
     console.print(f"Finished: {run.ended}.")

@@ -102,11 +102,11 @@ class Evaluator:
         kept = self._cache.read(key, names) if key else None
         table = EpisodeTable(**kept) if kept else None
         if table is not None and len(table) >= n:
-            return _head(table, n)
+            return table.rows(slice(n))
         # What is there ends with a whole chunk, or the last one runs again.
         chunk = self._chunk
         first = len(table) - len(table) % chunk if table is not None else 0
-        parts = [_head(table, first)] if table is not None and first else []
+        parts = [table.rows(slice(first))] if table is not None and first else []
         scenarios = column.scenarios(n)
         env = self._make_env(policy, column, min(n, chunk))
         longest = env.max_episode_length
@@ -171,7 +171,3 @@ class Padded:
 
 def _arrays(table: EpisodeTable) -> dict[str, np.ndarray]:
     return {field.name: getattr(table, field.name) for field in fields(table)}
-
-
-def _head(table: EpisodeTable, n: int) -> EpisodeTable:
-    return EpisodeTable(**{name: x[:n] for name, x in _arrays(table).items()})

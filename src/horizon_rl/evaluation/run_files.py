@@ -3,8 +3,9 @@
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -95,14 +96,7 @@ class RunFiles:
 
     def phase_times(self) -> np.ndarray:
         """Return seconds of training, probes and settling, [phases on record, 3]."""
-        rows = {}
-        for line in self.times:
-            parts = [line.get(key) for key in ("train_s", "probe_s", "settle_s")]
-            # A line without its phase in the journal is of a phase that runs again.
-            known = line.get("phase") in range(len(self.entries))
-            if known and all(isinstance(part, NUMBER) for part in parts):
-                rows[line["phase"]] = parts
-        return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
+        return phase_times(self.times, len(self.entries))
 
     def coverage(self) -> dict[str, float | None]:
         """Return the coverage of the run's groups at their mastered levels."""
@@ -153,6 +147,20 @@ def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
     for key in keys:
         data = data.get(key) if isinstance(data, Mapping) else None
     return data if isinstance(data, kind) else None
+
+
+def phase_times(lines: Iterable[Mapping[str, Any]], num_phases: int) -> np.ndarray:
+    """Return seconds of training, probes and settling, [phases on record, 3].
+
+    A line without its phase in the journal is of a phase that runs again.
+    """
+    rows = {}
+    for line in lines:
+        parts = [find(line, NUMBER, key) for key in ("train_s", "probe_s", "settle_s")]
+        whole = all(part is not None and isfinite(part) for part in parts)
+        if whole and line.get("phase") in range(num_phases):
+            rows[line["phase"]] = parts
+    return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
 
 
 def steps_per_iteration(context: Mapping[str, Any]) -> int | None:

@@ -19,7 +19,7 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.curriculum.state import Action
 from horizon_rl.domains import Catalogue
-from horizon_rl.evaluation.run_files import find, steps_per_iteration
+from horizon_rl.evaluation.run_files import find, phase_times, steps_per_iteration
 from horizon_rl.show.run_summary import (
     Budget,
     CheckpointSummary,
@@ -66,7 +66,7 @@ def summarise_run(
         ranks=ranks,
         standing=standing,
         ended=ended,
-        resume=_resume_command(run, kind, ranks) if standing == "stopped" else None,
+        resume=resume_command(run, kind, ranks) if standing == "stopped" else None,
         age_s=traces.age_s,
         is_silent=standing == "running" and traces.age_s > _patience_s(traces.times),
         budget=budget,
@@ -103,16 +103,10 @@ def _number(line: Line, key: str) -> float | None:
 
 
 def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
-    parts = ("train_s", "probe_s", "settle_s")
-    by_phase = {}
-    for line in lines:
-        seconds = [_number(line, part) for part in parts]
-        # A line without its phase in the journal is of a phase that runs again.
-        if line.get("phase") in range(num_phases) and None not in seconds:
-            by_phase[line["phase"]] = seconds
-    if not by_phase:
+    by_phase = phase_times(lines, num_phases)
+    if not len(by_phase):
         return None
-    train, probe, settle = map(sum, zip(*by_phase.values(), strict=True))
+    train, probe, settle = by_phase.sum(axis=0).tolist()
     total = train + probe + settle
     whole = total or 1.0
     return Times(
@@ -255,12 +249,12 @@ def _checkpoint(
     return CheckpointSummary(path=str(run / CHECKPOINTS / name), exists=name in folders)
 
 
-def _resume_command(run: Path, kind: Kind, ranks: int) -> str | None:
+def resume_command(run: Path, kind: Kind, ranks: int = 1) -> str | None:
+    """Return the command that goes on with a run of ours."""
     path = shlex.quote(str(run))
     if kind == "rehearsal":
         return f"horizon rehearse --resume --run {path}"
     if kind == "training":
-        # As training.run.start_command says it, which takes torch to import.
         several = f"torchrun --nproc-per-node {ranks} -m horizon_rl"
         return f"{'horizon' if ranks == 1 else several} train --resume {path}"
     return None

@@ -35,6 +35,11 @@ class EpisodeTable:
     def __len__(self) -> int:
         return len(self.start)
 
+    def rows(self, rows: slice) -> "EpisodeTable":
+        """Return some of the episodes."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return EpisodeTable(*(column[rows] for column in columns))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessCfg:

@@ -5,7 +5,6 @@ from horizon_rl.training.files import (
     Context,
     PhaseTimes,
     read_context,
-    read_evidence,
 )
 from horizon_rl.training.presets import PolicyKind, Preset, preset_cfg
 from horizon_rl.training.run import Run
@@ -22,5 +21,4 @@ __all__ = [
     "Trainer",
     "preset_cfg",
     "read_context",
-    "read_evidence",
 ]

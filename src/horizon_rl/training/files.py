@@ -128,12 +128,6 @@ def write_evidence(
     write_file(path / EVIDENCE / f"{phase_name(phase)}.npz", buffer.getvalue())
 
 
-def read_evidence(path: Path, phase: int) -> dict[str, np.ndarray]:
-    """Read what `write_evidence` kept."""
-    with np.load(path / EVIDENCE / f"{phase_name(phase)}.npz") as file:
-        return dict(file)
-
-
 def only_finite(data: Any) -> Any:
     """Replace numbers that are not finite by null: a figure may overflow, JSON may not."""
     if isinstance(data, dict):

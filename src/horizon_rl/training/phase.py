@@ -155,7 +155,6 @@ class Phase:
             phase=self.proposal.phase,
             levels=self.proposal.levels,
             mastered=self.proposal.mastered,
-            fixed=self.trainer.fixed,
             reference=self.reference,
         )
 

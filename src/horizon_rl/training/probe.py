@@ -6,25 +6,22 @@ phases' reference), and the anchor at level 0, the same throughout the run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from horizon_rl.curriculum import phase_rng
-from horizon_rl.domains import Catalogue
-from horizon_rl.physics import make_backend, sample_pool
-from horizon_rl.robots import Robot
+from horizon_rl.physics import make_backend
 from horizon_rl.task import (
     EpisodeTable,
     Policy,
     Scenarios,
     VelocityEnv,
-    draw_scenarios,
     join_scenarios,
     rollout,
 )
-from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.trainer import Trainer
 
 PROBE = 1 << 31
 """Added to a phase's number, gives its stream of scenarios: no training gets there."""
@@ -57,18 +54,15 @@ class Prober:
 
     def __init__(
         self,
-        cfg: TrainCfg,
-        catalogue: Catalogue,
-        robots: list[Robot],
+        trainer: Trainer,
         device: str,
-        num_threads: int = 0,
     ):
-        """Make worlds for two sets of scenarios and the anchor."""
-        self._cfg, self._catalogue, self._robots = cfg, catalogue, robots
-        num_worlds = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
-        self._env = VelocityEnv(
-            make_backend(robots[0], num_worlds, device, num_threads), cfg.task
-        )
+        """Make worlds for two sets of scenarios and the anchor, beside a trainer's."""
+        self._cfg, self._draw = trainer.cfg, trainer.draw_scenarios
+        num_worlds = self._cfg.anchor_scenarios + 2 * self._cfg.probe_scenarios
+        num_threads = trainer.ranks.num_threads
+        backend = make_backend(trainer.robots[0], num_worlds, device, num_threads)
+        self._env = VelocityEnv(backend, self._cfg.task)
         self._drawn: dict[int, Scenarios] = {}
 
     def run(
@@ -78,7 +72,6 @@ class Prober:
         phase: int,
         levels: Mapping[str, float],
         mastered: Mapping[str, float],
-        fixed: Mapping[str, float],
         reference: Reference | None,
     ) -> dict[str, EpisodeTable]:
         """Return the episodes on the sets `checkpoint`, `candidate` and `anchor`.
@@ -88,21 +81,21 @@ class Prober:
             phase: Its scenarios are drawn for the candidate.
             levels: The candidate's levels.
             mastered: The checkpoint's.
-            fixed: Levels of groups that the run does not widen.
             reference: The checkpoint; None before the first commit, when there is no
                 such set.
         """
         sets = self._choose(phase, levels, mastered, reference)
+        seed, known = self._cfg.seed, self._drawn
         self._drawn = {
-            wanted.stream: self._drawn.get(wanted.stream) or self._draw(wanted, fixed)
-            for wanted in sets.values()
+            stream: known.get(stream) or self._draw(at, size, phase_rng(seed, stream))
+            for stream, size, at in sets.values()
         }
         scenarios = join_scenarios(list(self._drawn.values()))
-        noise_seed = int(phase_rng(self._cfg.seed, PROBE).integers(1 << 62))
+        noise_seed = int(phase_rng(seed, PROBE).integers(1 << 62))
         episodes = rollout(self._env, policy, scenarios, seed=noise_seed)
         ends = np.cumsum([wanted.size for wanted in sets.values()]).tolist()
         return {
-            name: _cut(episodes, slice(end - wanted.size, end))
+            name: episodes.rows(slice(end - wanted.size, end))
             for (name, wanted), end in zip(sets.items(), ends, strict=True)
         }
 
@@ -126,14 +119,3 @@ class Prober:
                 sets = dict(reversed(sets.items()))
         sets = {"anchor": anchor, **sets}
         return {name: wanted for name, wanted in sets.items() if wanted.size}
-
-    def _draw(self, wanted: ProbeSet, fixed: Mapping[str, float]) -> Scenarios:
-        rng = phase_rng(self._cfg.seed, wanted.stream)
-        ranges = self._catalogue.ranges({**fixed, **wanted.levels})
-        pool = sample_pool(self._robots, self._catalogue, ranges, wanted.size, rng)
-        return draw_scenarios(pool, self._cfg.task, rng)
-
-
-def _cut(episodes: EpisodeTable, rows: slice) -> EpisodeTable:
-    columns = (getattr(episodes, field.name) for field in fields(EpisodeTable))
-    return EpisodeTable(*(column[rows] for column in columns))

@@ -120,7 +120,7 @@ class Run:
         if context.ranks != ranks.size:
             raise InputError(
                 f"{path} is a run of {context.ranks} rank(s), not {ranks.size}: resume "
-                f"it with {start_command(context.ranks)}, or start another from its "
+                f"it with torchrun --nproc-per-node {context.ranks} -m horizon_rl, or start another from its "
                 "checkpoint with --init"
             )
         was = context.train
@@ -271,12 +271,9 @@ class Run:
             file.write(dumps(asdict(times)) + "\n")
 
     def _make_prober(self, device: str) -> Prober | None:
-        trainer = self.trainer
-        cfg = trainer.cfg
-        if not (cfg.probe_scenarios or cfg.anchor_scenarios):
-            return None
-        threads = self.ranks.num_threads
-        return Prober(cfg, trainer.catalogue, trainer.robots, device, threads)
+        cfg = self.trainer.cfg
+        has_sets = cfg.probe_scenarios or cfg.anchor_scenarios
+        return Prober(self.trainer, device) if has_sets else None
 
     def _make_directory(self, groups: tuple[str, ...], init: Path | None) -> None:
         trainer = self.trainer
@@ -372,10 +369,3 @@ def find_reference(entries: Sequence[Entry]) -> Reference | None:
         error=evidence.candidate_error,
         value=evidence.candidate_return,
     )
-
-
-def start_command(num_ranks: int) -> str:
-    """Return the words that start the command line with so many ranks."""
-    if num_ranks == 1:
-        return "horizon"
-    return f"torchrun --nproc-per-node {num_ranks} -m horizon_rl"

@@ -99,11 +99,11 @@ class Trainer:
         num_threads = num_threads or ranks.num_threads
         backend = make_backend(self.robots[0], cfg.num_envs, device, num_threads)
         allow_fast_matmul(backend.device)
-        # Enough for the fair episodes of a phase even if all fall at once.
+        # Enough for the fair episodes of a phase even if they last eight steps each.
         max_records = cfg.num_envs * max(4, cfg.task.max_steps // 8)
         self.env = VelocityEnv(backend, cfg.task, max_records)
         torch.manual_seed(int(rng.integers(1 << 62)))
-        observations = self.env.begin(self._scenarios({}, 4, rng), 0)
+        observations = self.env.begin(self.draw_scenarios({}, 4, rng), 0)
         self.learner = build_learner(
             observations, NUM_ACTIONS, cfg.num_envs, cfg.learner, self.env.device, ranks
         )
@@ -179,12 +179,13 @@ class Trainer:
         """Draw a phase's scenarios and seeds: they hang on its number and the rank."""
         rng = phase_rng(self.cfg.seed, phase, self.ranks.rank)
         n = self.cfg.rows_per_env * self.cfg.num_envs
-        scenarios = self._scenarios(levels, n, rng)
+        scenarios = self.draw_scenarios(levels, n, rng)
         return Draw(scenarios, int(rng.integers(1 << 62)), int(rng.integers(1 << 62)))
 
-    def _scenarios(
+    def draw_scenarios(
         self, levels: Mapping[str, float], n: int, rng: np.random.Generator
     ) -> Scenarios:
+        """Draw n scenarios at `levels`; groups that the run does not widen stay put."""
         ranges = self.catalogue.ranges({**self.fixed, **levels})
         pool = sample_pool(self.robots, self.catalogue, ranges, n, rng)
         return draw_scenarios(pool, self.cfg.task, rng)
