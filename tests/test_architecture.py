@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "horizon_rl"
 BASE = {
-    *("errors", "records", "durable", "toml_text"),
+    *("errors", "records", "durable", "toml_text", "named_code"),
     *("graphs", "ranks", "horizon_rl"),
 }
 MAY_IMPORT = {
@@ -23,8 +23,17 @@ MAY_IMPORT = {
         *("curriculum", "domains", "learning", "models"),
         *("physics", "robots", "task"),
     },
+    "deploy": {
+        *("domains", "evaluation", "learning", "models"),
+        *("physics", "robots", "task"),
+    },
     "rehearsal": {"curriculum", "domains"},
     "show": {"curriculum", "domains", "evaluation", "robots", "training"},
+    "viewer": {
+        *("curriculum", "domains", "evaluation", "learning", "models"),
+        *("physics", "robots", "task"),
+    },
+    "report": {"curriculum", "evaluation", "models", "show", "task"},
     "bench": {
         *("curriculum", "domains", "learning", "physics"),
         *("evaluation", "robots", "task", "training"),

@@ -109,7 +109,7 @@ BAD = {
     "group without parameters": ("[groups.mass]\n", "has no parameters"),
     "group that is no table": ("groups.mass = 3\n", "is not a table"),
     "name with a dot": ('[groups."a.b"]\n', "names consist of"),
-    "extends something else": ('extends = "mine"\n', 'only "paper"'),
+    "extends something else": ('extends = "mine"\n', "unknown catalogue 'mine'"),
 }
 
 

@@ -42,7 +42,7 @@ def test_a_parameter_that_nothing_applies_gets_a_suggestion():
     with pytest.raises(
         InputError,
         match="nothing applies unknown parameter 'mass.scal': did you mean "
-        "'mass.scale'.*docs/physics.md",
+        "'mass.scale'.*docs/own-domain.md",
     ):
         check_catalogue(catalogue)
 

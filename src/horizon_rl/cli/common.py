@@ -18,10 +18,12 @@ from horizon_rl.errors import InputError
 from horizon_rl.models import RUN, model_names, model_path
 from horizon_rl.records import encode
 
+LOGS = Path("logs")
 
-def read_catalogue(path: Path | None) -> Catalogue:
-    """Load the user's catalogue, or the paper's where none is given."""
-    return load_catalogue(path) if path else paper_catalogue()
+
+def read_catalogue(source: Path | None) -> Catalogue:
+    """Load the catalogue of that name or file, or the paper's where none is given."""
+    return load_catalogue(source) if source else paper_catalogue()
 
 
 def new_run_path(folder: Path, label: str = "") -> Path:
@@ -51,7 +53,7 @@ def check_outputs(figures: Path | None, json: Path | None) -> None:
 def find_journal(path: Path) -> Path:
     """Return the journal of a run's directory, of a shipped policy, or the file itself."""
     if str(path) in model_names():
-        path = model_path(str(path)) / RUN
+        path = _shipped_run(str(path))
     if path.is_dir():
         if not (path / JOURNAL).exists():
             raise InputError(
@@ -60,10 +62,35 @@ def find_journal(path: Path) -> Path:
         return path / JOURNAL
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        close = get_close_matches(path.name, [p.name for p in beside], n=1)
-        guess = f": did you mean {path.parent / close[0]}?" if close else ""
+        known = [*(str(path.parent / p.name) for p in beside), *model_names()]
+        close = get_close_matches(str(path), known, n=1)
+        guess = f": did you mean {close[0]}?" if close else ""
         raise InputError(f"there is no run {path}{guess}")
     return path
+
+
+def _shipped_run(name: str) -> Path:
+    """Return the directory of the run behind a shipped policy, where it is kept."""
+    kept = [n for n in model_names() if (model_path(n) / RUN).is_dir()]
+    if name not in kept:
+        raise InputError(
+            f"'{name}' comes without the run that made it; those with one: "
+            f"{', '.join(kept)}"
+        )
+    return model_path(name) / RUN
+
+
+def newest_journal() -> Path:
+    """Return the journal of the run under logs/ that was last written to."""
+    from horizon_rl.show.read_summary import last_written
+
+    newest = max(LOGS.glob(f"**/{JOURNAL}"), key=last_written, default=None)
+    if newest is None:
+        raise InputError(
+            f"there is no run under {LOGS}/: name one, the directory of a training "
+            "run or rehearsal"
+        )
+    return newest
 
 
 class Terminal(Console):

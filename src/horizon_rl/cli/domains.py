@@ -19,8 +19,9 @@ class DomainsCmd:
 
     level: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """Level of a group, as in `--level actuation=0.5`; repeat it, or `all=0.5`."""
-    catalogue: Path | None = None
-    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
+    of your own; without it, the paper's seven groups."""
     json: bool = False
     """Print JSON instead of a table."""
 

@@ -1,23 +1,13 @@
 """`horizon eval`: success under exactly specified, frozen physics."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from horizon_rl.cli.common import (
     Terminal,
@@ -25,6 +15,7 @@ from horizon_rl.cli.common import (
     read_catalogue,
     split_name,
 )
+from horizon_rl.cli.progress import show_progress
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, needs_extra, require, unknown
 
@@ -88,8 +79,9 @@ class EvalCmd:
     results to the bit."""
     threads: int = 0
     """Threads of the engine on the CPU; 0 is one per core."""
-    catalogue: Path | None = None
-    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
+    of your own; without it, the paper's seven groups."""
 
 
 def run(cmd: EvalCmd) -> None:
@@ -107,7 +99,7 @@ def run(cmd: EvalCmd) -> None:
     results: list[dict[str, Any]] = []
     console, done = Terminal(), 0
     for suite in suites:
-        with _progress(len(todo) * len(suites)) as show:
+        with show_progress(len(todo) * len(suites)) as show:
             evaluations = []
             for policy in todo:
                 tell = show(done, policy.name, suite)
@@ -220,43 +212,3 @@ def _draw(
         title = f"{evaluation.policy.name} in {column}{at}: {group}"
         draw_failures(path, title, members)
         print(f"drawn in {path}")
-
-
-@contextmanager
-def _progress(
-    num_parts: int,
-) -> Iterator[Callable[[int, EvaluatedPolicy | str, Suite], Any]]:
-    """Show how far the whole work is, and how long it will still take."""
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=None)
-
-        def show(number: int, policy: Any, suite: Suite) -> Any:
-            said = False
-
-            def tell(column: str, done: int, total: int) -> None:
-                nonlocal said
-                if not console.is_terminal and done == total and not said:
-                    print(f"{policy}: {suite.name} done", file=sys.stderr)
-                    said = True
-                bar.update(
-                    task,
-                    description=escape(f"{policy}, {column}"),
-                    completed=number * total + done,
-                    total=num_parts * total,
-                )
-
-            return tell
-
-        yield show

@@ -40,8 +40,9 @@ class RehearseCmd:
     cfg: Annotated[RehearsalCfg, tyro.conf.arg(name="")] = field(
         default_factory=RehearsalCfg
     )
-    catalogue: Path | None = None
-    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
+    of your own; without it, the paper's seven groups."""
     run: Path | None = None
     """Directory to keep the run in; without it, logs/rehearsal/<date and time>."""
     resume: bool = False

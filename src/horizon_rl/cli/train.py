@@ -70,8 +70,9 @@ class TrainCmd:
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
     """Go on with the run in this directory, or with the `last` one in logs/train, with
     the settings it was started with; --steps and --minutes may set a new budget."""
-    catalogue: Path | None = None
-    """Catalogue to read, a TOML file; without it, the paper's seven groups."""
+    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
+    of your own; without it, the paper's seven groups."""
     device: str = "auto"
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
     cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),

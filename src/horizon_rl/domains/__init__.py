@@ -13,6 +13,7 @@ from horizon_rl.domains.toml import (
     load_catalogue,
     paper_catalogue,
     parse_catalogue,
+    shipped_catalogue,
 )
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "parse_catalogue",
     "place",
     "sample",
+    "shipped_catalogue",
 ]

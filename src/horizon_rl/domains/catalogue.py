@@ -14,6 +14,9 @@ Levels = Mapping[str, float]
 CORE_GROUPS = ("actuation", "mass", "disturbance", "com")
 """The paper's compact core: the hard axes that gain from being widened together."""
 
+OPTIONAL_GROUPS = ("latency", "sensing")
+"""Groups beyond the paper's, in the shipped catalogue `extended`."""
+
 Ranges = Mapping[str, Range]
 """Range by full parameter name, as in `mass.scale`."""
 
@@ -58,19 +61,21 @@ class Catalogue:
         for group in self.groups:
             if group.name == name:
                 return group
-        raise InputError(unknown("group", name, self.names))
+        known = unknown("group", name, self.names)
+        hint = "; the catalogue 'extended' has it" if name in OPTIONAL_GROUPS else ""
+        raise InputError(known + hint)
 
     def select(self, groups: str) -> tuple[str, ...]:
-        """Return the group names behind `core`, `full`, or names between commas."""
-        if groups == "full":
-            return self.names
-        names = CORE_GROUPS if groups == "core" else groups.split(",")
-        if groups == "core" and not set(CORE_GROUPS) <= set(self.names):
+        """Return the groups behind names between commas, `core` and `full` among them."""
+        sets = {"core": CORE_GROUPS, "full": self.names}
+        asked = [name.strip() for name in groups.split(",")]
+        if "core" in asked and not set(CORE_GROUPS) <= set(self.names):
             raise InputError(
                 "this catalogue has not all groups of the core: name groups, or full. "
                 f"Accepted: {', '.join(self.names)}"
             )
-        return tuple(self[name.strip()].name for name in names)
+        names = [name for part in asked for name in sets.get(part, (part,))]
+        return tuple(dict.fromkeys(self[name].name for name in names))
 
     def parse_levels(self, text: str) -> dict[str, float]:
         """Read levels written as `mass=0.5,com=0.2`; `all=0.25` names every group."""

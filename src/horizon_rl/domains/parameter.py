@@ -59,6 +59,8 @@ class Parameter:
     """... and with its leg length, so that a level means the same difficulty."""
     about: str = ""
     """One line for a reader: what the quantity is and where it acts."""
+    effect: str = ""
+    """What applies it, FILE.py:NAME or MODULE:NAME; empty: the package itself does."""
 
     def __post_init__(self):
         if not self.limit.contains(self.baseline):

@@ -15,28 +15,46 @@ from horizon_rl.toml_text import TomlText, Where, is_number
 
 PARAMETER_KEYS = tuple(f.name for f in fields(Parameter) if f.name != "name")
 
+SHIPPED = ("paper", "extended")
+"""Catalogues that come with the package: the paper's, and one with two groups more."""
+
 
 @cache
+def shipped_catalogue(name: str) -> Catalogue:
+    """Return a catalogue that comes with the package."""
+    if name not in SHIPPED:
+        raise InputError(unknown("catalogue", name, SHIPPED))
+    file = f"{name}.toml"
+    text = resources.files("horizon_rl.domains").joinpath(file).read_text("utf-8")
+    return parse_catalogue(text, source=file)
+
+
 def paper_catalogue() -> Catalogue:
     """Return the paper's seven groups: the catalogue used unless another is given."""
-    text = resources.files("horizon_rl.domains").joinpath("paper.toml").read_text()
-    return parse_catalogue(text, source="paper.toml")
+    return shipped_catalogue("paper")
 
 
-def load_catalogue(path: Path | str) -> Catalogue:
-    """Read the catalogue in the TOML file at `path`."""
+def load_catalogue(source: Path | str) -> Catalogue:
+    """Return the shipped catalogue of that name, or read the TOML file at that path."""
+    if str(source) in SHIPPED:
+        return shipped_catalogue(str(source))
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read catalogue {path}: {error}") from error
-    return parse_catalogue(text, source=str(path))
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"cannot read catalogue {source}: {why}. Accepted: {', '.join(SHIPPED)}, "
+            "or a TOML file"
+        ) from error
+    return parse_catalogue(text, source=str(source))
 
 
 def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
     """Read a catalogue from TOML `text`; errors name `source` and the line.
 
     With `extends = "paper"` at the top, the text states only what differs from the
-    paper's catalogue: keys that change, parameters and groups that are new.
+    paper's catalogue: keys that change, parameters and groups that are new. Another
+    shipped catalogue can be extended likewise.
     """
     return _Reader(text, source).catalogue()
 
@@ -44,17 +62,16 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
 class _Reader(TomlText):
     """Turns tables into a catalogue."""
 
-    extends = False
+    extends: tuple[Group, ...] = ()
 
     def catalogue(self) -> Catalogue:
         data = self.parse()
         self._expect_keys(data, ("extends", "groups"), ())
-        if "extends" in data and data["extends"] != "paper":
-            message = f'extends = {data["extends"]!r}: only "paper" can be extended'
-            self._fail(("extends",), message)
-        self.extends = "extends" in data
-        old = paper_catalogue().groups if self.extends else ()
-        groups = {group.name: group for group in old}
+        if "extends" in data:
+            name = self._string(data["extends"], ("extends",))
+            base = self._build(("extends",), lambda: shipped_catalogue(name))
+            self.extends = base.groups
+        groups = {group.name: group for group in self.extends}
         tables = self._table(data.get("groups", {}), ("groups",))
         for name, table in tables.items():
             where = ("groups", name)
@@ -92,7 +109,7 @@ class _Reader(TomlText):
         if missing and name not in siblings:
             # Half a parameter is a misspelt one more often than a new one.
             hint = f"{' and '.join(missing)} missing for a new parameter"
-            known = paper_catalogue().names if self.extends else ()
+            known = [group.name for group in self.extends]
             if siblings:
                 hint = f"{unknown('parameter', name, siblings)}; or {hint}"
             elif known:
@@ -107,6 +124,8 @@ class _Reader(TomlText):
                 changes[key] = self._count(value, at)
             elif key.endswith("_power"):
                 changes[key] = self._number(value, at)
+            elif key == "effect":
+                changes[key] = self._effect(value, at)
             else:
                 changes[key] = self._string(value, at)
         if name in siblings:
@@ -118,6 +137,15 @@ class _Reader(TomlText):
         if not ok:
             self._fail(where, f"{value!r} is not a range: write [low, high]")
         return self._build(where, lambda: Range(float(value[0]), float(value[1])))
+
+    def _effect(self, value: Any, where: Where) -> str:
+        """Read FILE.py:NAME or MODULE:NAME; a file is looked for beside this one."""
+        place, colon, name = self._string(value, where).rpartition(":")
+        if not (colon and place and name.isidentifier()):
+            self._fail(where, f"{value!r} is not of the form FILE.py:NAME, MODULE:NAME")
+        if place.endswith(".py"):
+            place = str((Path(self.source).parent / place).resolve())
+        return f"{place}:{name}"
 
     def _count(self, value: Any, where: Where) -> int:
         if not is_number(value) or not isinstance(value, int):

@@ -83,6 +83,25 @@ class Evaluator:
             policy, suite, {k: tables[c.digest] for k, c in suite.frozen.items()}
         )
 
+    def kept(
+        self, policy: EvaluatedPolicy, column: FrozenColumn
+    ) -> EpisodeTable | None:
+        """Return the episodes of a column that are on disk; nothing is run."""
+        key = self._key(policy, column)
+        names = [field.name for field in fields(EpisodeTable)]
+        found = self._cache.read(key, names) if key else None
+        return EpisodeTable(**found) if found else None
+
+    def _key(self, policy: EvaluatedPolicy, column: FrozenColumn) -> str | None:
+        if policy.digest is None:
+            return None
+        return make_key(
+            policy=policy.digest,
+            column=column.digest,
+            device=self.device.type,
+            chunk=self._chunk,
+        )
+
     def _run_column(
         self,
         policy: EvaluatedPolicy,
@@ -90,17 +109,8 @@ class Evaluator:
         n: int,
         tell: Callable[[int], None],
     ) -> EpisodeTable:
-        key = None
-        if policy.digest is not None:
-            key = make_key(
-                policy=policy.digest,
-                column=column.digest,
-                device=self.device.type,
-                chunk=self._chunk,
-            )
-        names = [field.name for field in fields(EpisodeTable)]
-        kept = self._cache.read(key, names) if key else None
-        table = EpisodeTable(**kept) if kept else None
+        key = self._key(policy, column)
+        table = self.kept(policy, column)
         if table is not None and len(table) >= n:
             return table.rows(slice(n))
         # What is there ends with a whole chunk, or the last one runs again.

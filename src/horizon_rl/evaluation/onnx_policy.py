@@ -1,5 +1,6 @@
 """ONNX files as policies: ours, and those of stacks that export alike."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
+from horizon_rl.learning.export import METADATA
+from horizon_rl.records import decode
 from horizon_rl.task import NUM_ACTOR
 
 TYPES = {
@@ -51,6 +54,9 @@ class OnnxPolicy:
             for x in inputs[1:]
         }
         self._state: dict[str, np.ndarray] | None = None
+        texts = self._session.get_modelmeta().custom_metadata_map
+        self.action_scale = _action_scale(texts) if METADATA in texts else None
+        """What `horizon export` says of the action's scale; None for other files."""
 
     def reset(self, mask: torch.Tensor) -> None:
         """Forget the past of the worlds in `mask` [n]."""
@@ -86,6 +92,13 @@ class OnnxPolicy:
         except Exception as error:
             raise InputError(f"the ONNX file cannot be run: {error}") from error
         return np.asarray(found[0], dtype=np.float32)
+
+
+def _action_scale(texts: dict[str, str]) -> float:
+    try:
+        return decode(float, json.loads(texts[METADATA])["control"]["action_scale"])
+    except (ValueError, KeyError, TypeError, InputError) as error:
+        raise InputError(f"its metadata '{METADATA}' is damaged: {error}") from error
 
 
 def _check_observation(x: Any) -> None:

@@ -1,9 +1,6 @@
 """Any policy under one interface: checkpoints, ONNX files, Python functions."""
 
 import hashlib
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +14,7 @@ from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.learning import LearnedPolicy, load_actor
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.models import find_checkpoint, model_names
+from horizon_rl.named_code import find_code
 from horizon_rl.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand
 
@@ -53,7 +51,7 @@ def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
         return _load_onnx(name, path)
     module, colon, attribute = source.rpartition(":")
     if colon and module and attribute.isidentifier():
-        policy = as_policy(_find(module, attribute, source))
+        policy = as_policy(find_code(source, "policy", ACCEPTED))
         return EvaluatedPolicy(name, lambda device: policy)
     raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
 
@@ -136,42 +134,5 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
         policy = OnnxPolicy(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return EvaluatedPolicy(
-        name, lambda device: policy, hashlib.sha256(content).hexdigest()
-    )
-
-
-def _find(module: str, attribute: str, source: str) -> Any:
-    """Import what FILE.py:NAME or MODULE:NAME names."""
-    if module.endswith(".py"):
-        path = Path(module)
-        if not path.is_file():
-            raise InputError(f"no policy '{source}': there is no file {path}")
-        # Not by its bare name, which may be that of a module in use.
-        spec = importlib.util.spec_from_file_location(f"policy of {path}", path)
-        assert spec and spec.loader
-        # As `python FILE.py` would: modules beside the file can be imported.
-        sys.path.insert(0, str(path.parent.resolve()))
-        loaded = importlib.util.module_from_spec(spec)
-        # Dataclasses and pickle look for their module here.
-        sys.modules[spec.name] = loaded
-        spec.loader.exec_module(loaded)
-    else:
-        missing = (
-            f"no policy '{source}': no module or directory of that name. "
-            f"Accepted: {ACCEPTED}"
-        )
-        if not all(part.isidentifier() for part in module.split(".")):
-            raise InputError(missing)
-        # As `python -m` would: modules of the working folder can be imported.
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            loaded = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            # What the module itself imports is another matter.
-            if not f"{module}.".startswith(f"{error.name}."):
-                raise
-            raise InputError(missing) from error
-    if not hasattr(loaded, attribute):
-        raise InputError(f"no policy '{source}': {module} has no '{attribute}'")
-    return getattr(loaded, attribute)
+    digest = hashlib.sha256(content).hexdigest()
+    return EvaluatedPolicy(name, lambda device: policy, digest, policy.action_scale)

@@ -58,8 +58,20 @@ def read_results(file: Path, name: str | None = None) -> list[Result]:
         name: Call all its policies so.
     """
     data = read_json(file)
+    found = find_results(data if isinstance(data, list) else [data], name)
+    if not found:
+        raise InputError(
+            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}' at severity "
+            f"{SEVERITY:g}; accepted: what `horizon eval --severity {SEVERITY:g} --json "
+            "FILE` writes"
+        )
+    return found
+
+
+def find_results(records: Iterable[Any], name: str | None = None) -> list[Result]:
+    """Return the success of every policy among evaluations; others are passed over."""
     found = []
-    for record in data if isinstance(data, list) else [data]:
+    for record in records:
         suite = find(record, dict, "suite") or {}
         success = find(record, NUMBER, "columns", COLUMN, "success")
         policy = find(record, str, "policy")
@@ -70,12 +82,6 @@ def read_results(file: Path, name: str | None = None) -> list[Result]:
             found.append(
                 Result(policy=name or policy, success=success, suite_hash=digest)
             )
-    if not found:
-        raise InputError(
-            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}' at severity "
-            f"{SEVERITY:g}; accepted: what `horizon eval --severity {SEVERITY:g} --json "
-            "FILE` writes"
-        )
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from horizon_rl.domains import Catalogue, Instances, Range, paper_catalogue, place
 from horizon_rl.errors import InputError, require
 from horizon_rl.evaluation.body import Body, load_evaluated_body
-from horizon_rl.physics import build_pool
+from horizon_rl.physics import build_pool, effect_digests
 from horizon_rl.records import dumps, encode
 from horizon_rl.robots import REFERENCE
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
@@ -177,6 +177,8 @@ def _digest(column: FrozenColumn) -> str:
         "noise_seed": column.noise_seed,
         "task": encode(column.task),
     }
+    if own := effect_digests(column.catalogue):
+        facts["effects"] = own
     digest = hashlib.sha256(dumps(facts).encode())
     arrays = column.instances | {
         "commands": column.commands,

@@ -9,7 +9,7 @@ from horizon_rl.domains import Catalogue, Range, paper_catalogue
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.body import load_evaluated_body
 from horizon_rl.evaluation.suite import Column, Suite
-from horizon_rl.physics.effects import EFFECTS
+from horizon_rl.physics import effects_of
 from horizon_rl.records import decode
 from horizon_rl.robots import REFERENCE
 from horizon_rl.task import SuccessCfg, TaskCfg
@@ -184,7 +184,7 @@ class _Reader(TomlText):
                     f"{value!r} is neither a number, a range [low, high], nor a list "
                     f"of these with one for each of the {draws} draws",
                 )
-        effect = EFFECTS.get(name)
+        effect = effects_of(self.catalogue).get(name)
         for span in spans:
             if effect and not effect.low <= span.low <= span.high <= effect.high:
                 self._fail(

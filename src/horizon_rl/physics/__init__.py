@@ -10,6 +10,7 @@ from horizon_rl.physics.backend import (
 from horizon_rl.physics.cpu import CpuBackend
 from horizon_rl.physics.effects import EFFECTS, Effect, check_catalogue
 from horizon_rl.physics.motors import torque_bounds
+from horizon_rl.physics.own_effects import effect_digests, effects_of
 from horizon_rl.physics.pool import (
     BODY_DESCRIPTORS,
     Pool,
@@ -38,6 +39,8 @@ __all__ = [
     "check_catalogue",
     "choose_device",
     "cores_for_physics",
+    "effect_digests",
+    "effects_of",
     "join_pools",
     "make_backend",
     "sample_pool",

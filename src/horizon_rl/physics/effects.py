@@ -1,7 +1,8 @@
 """Effects: what each parameter does to a world, one function each.
 
-A parameter of your own is an entry in a catalogue plus an `Effect` under its name:
-`EFFECTS | {"latency.action_delay": Effect(apply_delay)}`.
+A parameter of your own is an entry in a catalogue that names its function,
+`effect = "mine.py:add_payload"`; in Python, an `Effect` under the parameter's name:
+`EFFECTS | {"mass.payload": Effect(add_payload)}`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,12 +26,15 @@ DAMPING_CORRECTION = 1.08
 tests from 0.1 to 0.3 m at 5 ms: a lone foot asks for 1.01 on average, Go2 on four feet
 for 1.10; this brings both within 7 % of the restitution asked for, from 0.3 up."""
 
+LONGEST_DELAY_S = 1.0
+"""Actions are remembered for so long at most."""
+
 
 @dataclass(frozen=True)
 class Effect:
     """How a parameter's values act, and which values are physically possible."""
 
-    apply: Callable[[Rows, np.ndarray], None]
+    apply: Callable[[Rows, np.ndarray], object]
     """Changes the rows by values of shape [n] or [n, draws], in body-scaled units."""
     low: float = -inf
     high: float = inf
@@ -123,6 +127,24 @@ def set_start_velocity(rows: Rows, velocity: np.ndarray) -> None:
     rows.start_velocity = velocity.copy()
 
 
+def shift_encoders(rows: Rows, bias: np.ndarray) -> None:
+    """Let encoders read `bias` more than the joints' angles.
+
+    What the robot reads and where its motors' controllers go shift alike: both follow
+    from the pose that it takes for its default. Nothing else in the world moves.
+    """
+    rows.default_pose -= bias
+
+
+def set_signal(name: str) -> Callable[[Rows, np.ndarray], None]:
+    """Hand a parameter's values on to the task, which acts on signals of that name."""
+
+    def keep(rows: Rows, values: np.ndarray) -> None:
+        rows.signals[name] = values
+
+    return keep
+
+
 EFFECTS: dict[str, Effect] = {
     "actuation.effort_limit": Effect(set_effort, low=0.0, draws=1),
     "actuation.velocity_limit": Effect(set_velocity_limit, low=0.1, draws=1),
@@ -139,7 +161,18 @@ EFFECTS: dict[str, Effect] = {
     "com.offset": Effect(shift_com, draws=3),
     "reset.joint_position_scale": Effect(scale_start_position, draws=12),
     "reset.joint_velocity": Effect(set_start_velocity, draws=12),
+    "latency.action_delay": Effect(
+        set_signal("action_delay"), low=0.0, high=LONGEST_DELAY_S, draws=1
+    ),
+    "sensing.noise_scale": Effect(set_signal("noise_scale"), low=0.0, draws=1),
+    "sensing.gyro_bias": Effect(set_signal("gyro_bias"), draws=3),
+    "sensing.gravity_bias": Effect(set_signal("gravity_bias"), draws=3),
+    "sensing.encoder_bias": Effect(shift_encoders, draws=12),
+    "sensing.lost_readings": Effect(
+        set_signal("lost_readings"), low=0.0, high=1.0, draws=1
+    ),
 }
+"""By full name: the paper's seven groups, then those of the catalogue `extended`."""
 
 
 def check_catalogue(
@@ -150,7 +183,7 @@ def check_catalogue(
         if name not in effects:
             raise InputError(
                 f"nothing applies {unknown('parameter', name, effects)}. One of your "
-                "own needs an effect: see docs/physics.md"
+                "own names its effect: see docs/own-domain.md"
             )
         effect, limit = effects[name], parameter.limit
         if limit.low < effect.low or limit.high > effect.high:

@@ -5,7 +5,7 @@ computed on the way. A frozen pool is also what an evaluation suite consists of.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from mjbatch import Batch
 from horizon_rl.domains import Catalogue, Instances, Ranges, sample
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.physics.effects import (
-    EFFECTS,
     Effect,
     apply_effects,
     check_catalogue,
@@ -22,6 +21,7 @@ from horizon_rl.physics.effects import (
 )
 from horizon_rl.physics.ground import reach_down
 from horizon_rl.physics.motors import with_servos
+from horizon_rl.physics.own_effects import effects_of
 from horizon_rl.physics.rows import (
     DERIVED_FIELDS,
     WORLD_FIELDS,
@@ -59,6 +59,8 @@ class Pool:
     """[n, nv]"""
     default_pose: np.ndarray
     """[n, 12] canonical angles that actions are offsets from, rad."""
+    signals: dict[str, np.ndarray] = field(default_factory=dict)
+    """What becomes of signals between policy and robot: see `Rows.signals`."""
     standing_height: np.ndarray
     """[n] height of the trunk in the default pose, m."""
     parameters: np.ndarray
@@ -76,7 +78,7 @@ def sample_pool(
     ranges: Ranges,
     n: int,
     rng: np.random.Generator,
-    effects: Mapping[str, Effect] = EFFECTS,
+    effects: Mapping[str, Effect] | None = None,
 ) -> Pool:
     """Draw n instances from `ranges`, each with one of the bodies `robots`."""
     if not robots or n < 1:
@@ -94,9 +96,13 @@ def build_pool(
     catalogue: Catalogue,
     instances: Instances,
     body_ids: np.ndarray,
-    effects: Mapping[str, Effect] = EFFECTS,
+    effects: Mapping[str, Effect] | None = None,
 ) -> Pool:
-    """Turn drawn instances into worlds: apply all parameters, derive all constants."""
+    """Turn drawn instances into worlds: apply all parameters, derive all constants.
+
+    By the package's effects and those that the catalogue names, unless told otherwise.
+    """
+    effects = effects_of(catalogue) if effects is None else effects
     check_catalogue(catalogue, effects)
     _check_instances(instances, catalogue, len(body_ids))
     check_values(instances, effects)
@@ -122,7 +128,8 @@ def build_pool(
         push_velocity=rows.push_velocity,
         start_qpos=start_qpos,
         start_qvel=start_qvel,
-        default_pose=np.stack([r.default_pose_rad for r in robots])[body_ids],
+        default_pose=rows.default_pose,
+        signals=rows.signals,
         standing_height=np.array([r.standing_height_m for r in robots])[body_ids],
         parameters=_normalise(instances, catalogue),
         body=bodies[body_ids],
@@ -139,7 +146,7 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
             return {key: join([part[key] for part in parts]) for key in parts[0]}
         return np.concatenate(parts)
 
-    columns = [field.name for field in fields(Pool) if field.name != "robot"]
+    columns = [column.name for column in fields(Pool) if column.name != "robot"]
     joined = {name: join([getattr(pool, name) for pool in pools]) for name in columns}
     return Pool(robot=pools[0].robot, **joined)
 

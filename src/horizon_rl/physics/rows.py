@@ -95,6 +95,11 @@ class Rows:
     """[n, 12] canonical joint angles at the start, rad."""
     start_velocity: np.ndarray
     """[n, 12] canonical joint velocities at the start, rad/s."""
+    default_pose: np.ndarray
+    """[n, 12] canonical angles that the robot takes for its default pose, rad."""
+    signals: dict[str, np.ndarray]
+    """What becomes of signals between policy and robot, [n, ...] each, for the task to
+    act on; what no parameter sets is not there, and costs nothing."""
 
     @property
     def ground_geom_ids(self) -> np.ndarray:
@@ -131,6 +136,8 @@ def gather_rows(robots: Sequence[Robot], body_ids: np.ndarray) -> Rows:
         push_velocity=np.zeros((n, 0, 2)),
         start_position=per_joint("default_pose_rad"),
         start_velocity=np.zeros((n, 12)),
+        default_pose=per_joint("default_pose_rad"),
+        signals={},
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.evaluation.explain import Factor
@@ -12,6 +13,15 @@ DOTS, BAND = "#1f5fa8", "#9dbfe0"
 
 def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
     """Draw success by bins of each factor, with its 95 % interval, into a PNG or SVG."""
+    figure = failure_figure(title, factors)
+    try:
+        figure.savefig(path, dpi=120)
+    except ValueError as error:
+        raise InputError(f"cannot draw {path}: {error}") from error
+
+
+def failure_figure(title: str, factors: Sequence[Factor]) -> Any:
+    """Return the figure itself, for a file or a page."""
     with needs_extra("plot"):
         from matplotlib.figure import Figure
     columns = min(len(factors), COLUMNS)
@@ -36,8 +46,6 @@ def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
         ax.set_visible(False)
     for ax in axes[::columns]:
         ax.set_ylabel("success, %")
-    figure.suptitle(title, x=0.01, ha="left", wrap=True)
-    try:
-        figure.savefig(path, dpi=120)
-    except ValueError as error:
-        raise InputError(f"cannot draw {path}: {error}") from error
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", wrap=True)
+    return figure

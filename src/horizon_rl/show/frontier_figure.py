@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from horizon_rl.curriculum import Entry
 from horizon_rl.errors import InputError, needs_extra
@@ -27,8 +28,21 @@ def draw_frontiers(
         if path.suffix not in FORMATS:
             accepted = ", ".join(FORMATS)
             raise InputError(f"cannot draw to '{path}'; accepted endings: {accepted}")
+    figure = frontier_figure(entries, groups, title)
+    from matplotlib import rc_context
+
+    # No date and no random ids inside: the same run gives the same file.
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "horizon"}):
+        for path in paths:
+            figure.savefig(path, dpi=150, metadata=metadata.get(path.suffix))
+
+
+def frontier_figure(
+    entries: Sequence[Entry], groups: Sequence[str], title: str = ""
+) -> Any:
+    """Return the figure itself, for a file or a page."""
     with needs_extra("plot"):
-        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     figure = Figure(figsize=(9, 0.7 + 1.15 * len(groups)), layout="constrained")
@@ -37,13 +51,10 @@ def draw_frontiers(
     for panel, group in zip(panels, groups, strict=True):
         _draw_group(panel, entries, group)
     panels[-1].set_xlabel("phase")
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    if title:
+        figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     _draw_legend(figure)
-    # No date and no random ids inside: the same run gives the same file.
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"svg.hashsalt": "horizon"}):
-        for path in paths:
-            figure.savefig(path, dpi=150, metadata=metadata.get(path.suffix))
+    return figure
 
 
 def _draw_group(panel, entries: Sequence[Entry], group: str) -> None:

@@ -32,7 +32,7 @@ def print_status(
     """Print how a run is doing: head, frontiers, what its phases cost, the rest."""
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
-    console.print(_origin(summary), soft_wrap=True, markup=False)
+    console.print(describe_origin(summary), soft_wrap=True, markup=False)
     if summary.resume:
         console.print(f"Go on with: {summary.resume}", soft_wrap=True, markup=False)
         if summary.budget and summary.budget.spent:
@@ -66,7 +66,7 @@ def _headline(summary: RunSummary) -> Text:
     )
     if summary.ended:
         return text.append(f", {summary.ended}")
-    ago = f"last line {_duration(summary.age_s)} ago"
+    ago = f"last line {show_duration(summary.age_s)} ago"
     if summary.is_silent:
         return text.append(f", {ago}: it may hang", style="bold red")
     if summary.standing == "stopped" and summary.proposal:
@@ -74,7 +74,7 @@ def _headline(summary: RunSummary) -> Text:
     return text.append(f", {ago}")
 
 
-def _origin(summary: RunSummary) -> str:
+def describe_origin(summary: RunSummary) -> str:
     if summary.kind == "other":
         return "a curriculum in a training loop of its own"
     parts = [f"{summary.kind} by {summary.method}"]
@@ -91,7 +91,7 @@ def _origin(summary: RunSummary) -> str:
 def _budget(budget: Budget) -> str:
     limits = []
     if budget.steps:
-        limits.append(f"{_count(budget.steps)} env steps")
+        limits.append(f"{show_count(budget.steps)} env steps")
     if budget.minutes:
         limits.append(f"{budget.minutes:g} min")
     return f"{budget.share:.0%} of {' or '.join(limits)} spent"
@@ -123,7 +123,7 @@ def _total(summary: RunSummary) -> Spent:
 
 
 def _costs(spent: Spent) -> list[str]:
-    cells = [str(spent.phases), _count(spent.env_steps), f"{spent.share:.0%}"]
+    cells = [str(spent.phases), show_count(spent.env_steps), f"{spent.share:.0%}"]
     if spent.probe_env_steps is not None:
         share = spent.probe_env_steps / max(spent.env_steps, 1)
         cells.append(f"{share:.0%}" if spent.env_steps else "-")
@@ -170,7 +170,7 @@ def _levels(summary: RunSummary) -> str:
 def _times(times: Times, judged: int) -> str:
     some = "" if times.phases == judged else f" (of {times.phases} phases on record)"
     return (
-        f"{_duration(times.total_s)}{some}: training {times.train_share:.0%}, "
+        f"{show_duration(times.total_s)}{some}: training {times.train_share:.0%}, "
         f"probes {times.probe_share:.0%}, settling {times.settle_share:.0%}"
     )
 
@@ -190,11 +190,11 @@ def _levels_alone(groups: tuple[str, ...]) -> Catalogue:
     return Catalogue(tuple(Group(name=g, parameters=(parameter,)) for g in groups))
 
 
-def _count(number: int) -> str:
+def show_count(number: int) -> str:
     return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.1f} M"
 
 
-def _duration(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
     """Write seconds in the largest unit of which there are at least two."""
     for size, unit in UNITS:
         if seconds >= 2.0 * size:

@@ -1,7 +1,7 @@
 """A study as figures: frontiers, coverage, success against cost, and the plateau."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,11 @@ def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Pat
         zip(runs, (run.label for run in study.runs), strict=True), folder
     )
     if any(spread for m in study.methods for spread in m.coverage.values()):
-        drawn.append(_save(_coverage(study), folder / "coverage"))
+        drawn.append(_save(coverage_figure(study), folder / "coverage"))
     if study.curves:
-        drawn.append(_save(_cost_curve(study), folder / "cost-curve"))
+        drawn.append(_save(cost_figure(study), folder / "cost-curve"))
     if any(run.ood_success is not None and run.signals.window for run in study.runs):
-        drawn.append(_save(_plateau(study), folder / "plateau"))
+        drawn.append(_save(plateau_figure(study), folder / "plateau"))
     return drawn
 
 
@@ -53,13 +53,16 @@ def _draw_all_frontiers(
     return drawn
 
 
-def _coverage(study: Study) -> Any:
-    """Draw bars per group, one for each method, and a dot for each of its seeds."""
+def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -> Any:
+    """Draw bars per group, one for each method, and a dot for each of its seeds.
+
+    A line across a group's bars is its coverage at `baseline`, if that is given.
+    """
     groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
     number = len(study.methods)
-    colours, _ = _styles(study)
+    colours, _ = method_styles(study)
     by_clock = {run.name for run in study.runs if run.by_clock}
-    figure, axes = _axes(max(6.0, 1.4 + 0.28 * number * len(groups)), 3.6)
+    figure, axes = new_axes(max(6.0, 1.4 + 0.28 * number * len(groups)), 3.6)
     width = 0.8 / number
     for i, method in enumerate(study.methods):
         where = np.arange(len(groups)) + (i - 0.5 * (number - 1)) * width
@@ -87,19 +90,25 @@ def _coverage(study: Study) -> Any:
                 if y is not None
             ]
             axes.plot(*np.array(known).reshape(-1, 2).T, "o", color=colour, ms=3.5)
+    for k, group in enumerate(groups):
+        if baseline and group in baseline:
+            level = 100.0 * baseline[group]
+            axes.plot((k - 0.45, k + 0.45), (level, level), color="black", lw=1.5)
+    if baseline:
+        axes.plot([], [], color="black", lw=1.5, label="baseline")
     axes.set_xticks(range(len(groups)), groups)
     axes.set_ylim(0, 105)
     axes.set_ylabel("coverage, %")
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    _legend(figure, number)
+    add_legend(figure, number + bool(baseline))
     return figure
 
 
-def _cost_curve(study: Study) -> Any:
+def cost_figure(study: Study) -> Any:
     """Draw a method's mean where all its seeds were evaluated, and their range."""
-    figure, axes = _axes(6.5, 4.0)
-    colours, markers = _styles(study)
+    figure, axes = new_axes(6.5, 4.0)
+    colours, markers = method_styles(study)
     for curve in study.curves:
         colour, marker = colours[curve.method], markers[curve.method]
         bold = {"color": colour, "marker": marker, "ms": 5, "lw": 2}
@@ -124,14 +133,14 @@ def _cost_curve(study: Study) -> Any:
     axes.set_xlabel("env steps, millions, rolled-back phases and probes included")
     axes.set_ylabel("success, %")
     axes.grid(alpha=0.3)
-    _legend(figure, len(study.curves))
+    add_legend(figure, len(study.curves))
     return figure
 
 
-def _plateau(study: Study) -> Any:
+def plateau_figure(study: Study) -> Any:
     """Draw one mark per run: what training saw against success beyond it."""
-    figure, axes = _axes(6.0, 4.0)
-    colours, markers = _styles(study)
+    figure, axes = new_axes(6.0, 4.0)
+    colours, markers = method_styles(study)
     for method in study.methods:
         marks = [
             (100.0 * run.signals.window.best, 100.0 * run.ood_success)
@@ -157,20 +166,26 @@ def _plateau(study: Study) -> Any:
     )
     axes.set_ylabel(SUCCESS)
     axes.grid(alpha=0.3)
-    _legend(figure, len(study.methods))
+    add_legend(figure, len(study.methods))
     return figure
 
 
-def _styles(study: Study) -> tuple[dict[str, str], dict[str, str]]:
+def method_styles(study: Study) -> tuple[dict[str, str], dict[str, str]]:
     """Return colour and marker of every method: the same in all figures."""
-    names = [m.name for m in study.methods] + [c.method for c in study.curves]
+    return name_styles(
+        [m.name for m in study.methods] + [c.method for c in study.curves]
+    )
+
+
+def name_styles(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return colour and marker of every name, in the order in which they come."""
     unique = list(dict.fromkeys(names))
     return dict(zip(unique, cycle(COLOURS), strict=False)), dict(
         zip(unique, cycle(MARKERS), strict=False)
     )
 
 
-def _axes(width: float, height: float) -> tuple[Any, Any]:
+def new_axes(width: float, height: float) -> tuple[Any, Any]:
     with needs_extra("plot"):
         from matplotlib.figure import Figure
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -179,7 +194,7 @@ def _axes(width: float, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _legend(figure: Any, number: int) -> None:
+def add_legend(figure: Any, number: int) -> None:
     # Above the axes: inside, it would lie on what it explains.
     columns = min(number, int(figure.get_figwidth() / 2.2))
     figure.legend(loc="outside upper left", ncols=columns, frameon=False, fontsize=9)

@@ -12,20 +12,20 @@ from horizon_rl.show.cells import NONE, Cells, show_number, show_spread
 def study_tables(study: Study) -> list[Cells]:
     """Lay out everything a study holds."""
     tables = [
-        _outcome(study),
-        _costs(study),
-        _coverage(study),
-        _recheck(study),
-        _self_failure(study),
-        _overturned(study),
-        _signals(study),
-        *([_curves(study)] if study.curves else []),
-        _diagnostic(study),
+        outcome_table(study),
+        costs_table(study),
+        coverage_table(study),
+        recheck_table(study),
+        self_failure_table(study),
+        overturned_table(study),
+        signals_table(study),
+        *([curves_table(study)] if study.curves else []),
+        diagnostic_table(study),
     ]
     return [table for table in tables if table.rows]
 
 
-def _outcome(study: Study) -> Cells:
+def outcome_table(study: Study) -> Cells:
     going = [run.label for run in study.runs if not run.finished]
     return Cells(
         "What the runs came to, mean ± s.d. over training seeds",
@@ -44,7 +44,7 @@ def _outcome(study: Study) -> Cells:
     )
 
 
-def _costs(study: Study) -> Cells:
+def costs_table(study: Study) -> Cells:
     keys = ("rolled_back_share", "probe_share")
     times = ("train_time_share", "probe_time_share", "settle_time_share")
     return Cells(
@@ -65,7 +65,7 @@ def _costs(study: Study) -> Cells:
     )
 
 
-def _coverage(study: Study) -> Cells:
+def coverage_table(study: Study) -> Cells:
     groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
     by_clock = dict.fromkeys(run.name for run in study.runs if run.by_clock)
     note = f"By the clock, so given and not mastered: {', '.join(by_clock)}."
@@ -80,7 +80,7 @@ def _coverage(study: Study) -> Cells:
     )
 
 
-def _recheck(study: Study) -> Cells:
+def recheck_table(study: Study) -> Cells:
     rows, notes = [], []
     for run in study.runs:
         r = run.recheck
@@ -108,7 +108,7 @@ def _recheck(study: Study) -> Cells:
     )
 
 
-def _self_failure(study: Study) -> Cells:
+def self_failure_table(study: Study) -> Cells:
     rates = ("paired", "unpaired", "halves")
     sizes = {
         method.name: sorted(
@@ -143,7 +143,7 @@ def _self_failure(study: Study) -> Cells:
     )
 
 
-def _overturned(study: Study) -> Cells:
+def overturned_table(study: Study) -> Cells:
     return Cells(
         "Gate C's verdicts that another draw of scenarios would overturn, mean ± s.d.",
         ("method", "passed", "overturned, %", "failed", "overturned, %"),
@@ -162,7 +162,7 @@ def _overturned(study: Study) -> Cells:
     )
 
 
-def _signals(study: Study) -> Cells:
+def signals_table(study: Study) -> Cells:
     return Cells(
         "Episode length in the run's own ranges, best moving mean, and success beyond",
         (
@@ -187,7 +187,7 @@ def _signals(study: Study) -> Cells:
     )
 
 
-def _curves(study: Study) -> Cells:
+def curves_table(study: Study) -> Cells:
     steps = min(line[-1][0] for c in study.curves for line in c.seeds.values())
     shares = study.curves[0].at_cost
     return Cells(
@@ -207,7 +207,7 @@ def _curves(study: Study) -> Cells:
     )
 
 
-def _diagnostic(study: Study) -> Cells:
+def diagnostic_table(study: Study) -> Cells:
     d = study.diagnostic
     ahead = f"{d.horizon} decisions"
     rho = (d.length_correlation, d.score_correlation)

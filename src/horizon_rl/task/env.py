@@ -13,14 +13,16 @@ from tensordict import TensorDict
 
 from horizon_rl.errors import InputError
 from horizon_rl.graphs import Recorded, compiled
-from horizon_rl.physics import CONTROL_DT, Backend
+from horizon_rl.physics import CONTROL_DT, Backend, WorldState
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
+from horizon_rl.task.latency import make_delay
 from horizon_rl.task.motion import Motion, observe_motion
-from horizon_rl.task.noise import fold_seed, random_rows, symmetric_noise
-from horizon_rl.task.observations import NUM_ACTOR, noise_scale, observe
+from horizon_rl.task.noise import fold_seed, random_rows
+from horizon_rl.task.observations import observe
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
+from horizon_rl.task.sensing import make_sensors
 from horizon_rl.task.table import WorldTable
 
 NUM_ACTIONS = 12
@@ -59,8 +61,7 @@ class VelocityEnv:
         self._reward = torch.zeros(n, device=device)
         self._timed_out = torch.zeros(n, dtype=torch.bool, device=device)
         self._done = torch.zeros(n, dtype=torch.bool, device=device)
-        self._noise = noise_scale(cfg.noise, device)
-        self._level_enough = -math.cos(math.radians(cfg.tilt_limit_deg))
+        self._level_enough = least_level(cfg)
 
     def begin(
         self, scenarios: Scenarios, seed: int, rows: torch.Tensor | None = None
@@ -76,6 +77,11 @@ class VelocityEnv:
         self._noise_key.fill_(noise_key)
         self._row_key.fill_(fold_seed(noise_key))
         self._table = WorldTable(scenarios, self.num_envs, self.device)
+        signals = self._table.signals
+        self._delay = make_delay(scenarios.pool, signals, NUM_ACTIONS)
+        self._sensors = make_sensors(
+            self.cfg.noise, signals, self.num_envs, self.device
+        )
         self.backend.load(scenarios.pool)
         self.episodes.clear()
         self._steps.zero_()
@@ -135,7 +141,8 @@ class VelocityEnv:
         world = self._table
         now = world.push_steps == self._lengths.unsqueeze(1)
         self._push.copy_((world.push_velocity * now.unsqueeze(-1)).sum(dim=1))
-        self._target.copy_(world.default_pose + self.cfg.action_scale * self._action)
+        arriving = self._delay.arrive(self._action)
+        self._target.copy_(world.default_pose + self.cfg.action_scale * arriving)
 
     def _judge_step(self) -> None:
         """Reward what happened, end episodes, and choose the rows of the next."""
@@ -176,16 +183,17 @@ class VelocityEnv:
             self._observations[name].copy_(values)
 
     def _compute_observations(self) -> TensorDict:
-        state = self.backend.state
-        noise = symmetric_noise(self._noise_key, self._rows, self._lengths, NUM_ACTOR)
-        return observe(
+        state, moment = self.backend.state, (self._noise_key, self._rows, self._lengths)
+        observations = observe(
             observe_motion(state, self._table.default_pose),
             self.command,
             self._last_action,
             (state.foot_force > CONTACT_FORCE).float(),
             self._table.privileged,
-            noise=noise * self._noise,
+            noise=self._sensors.errors(*moment),
         )
+        actor = self._sensors.receive(observations["actor"], *moment)
+        return observations.set("actor", actor)
 
     def _end_episodes(self, motion: Motion, command: torch.Tensor) -> None:
         """Add the step to the records; find who timed out and who is done."""
@@ -197,10 +205,7 @@ class VelocityEnv:
             yaw_error.masked_fill(broken, 0.0),
             self._reward,
         )
-        # In the order of FALL_CAUSES, the gravest last.
-        cause = (state.trunk_force > CONTACT_FORCE).long()
-        cause = cause.masked_fill(motion.gravity[:, 2] > self._level_enough, 2)
-        cause = cause.masked_fill(broken, 3)
+        cause = find_falls(state, motion, self._level_enough)
         fell = cause > 0
         self._timed_out.copy_((self._lengths >= self.max_episode_length) & ~fell)
         self._done.copy_(self._timed_out | fell)
@@ -217,3 +222,17 @@ class VelocityEnv:
         self._lengths.masked_fill_(done, 0)
         self._air_time.masked_fill_(done.unsqueeze(1), 0.0)
         self._last_action.masked_fill_(done.unsqueeze(1), 0.0)
+        self._delay.forget(done)
+
+
+def least_level(cfg: TaskCfg) -> float:
+    """Return the largest vertical share of gravity, in the trunk's frame, that stands."""
+    return -math.cos(math.radians(cfg.tilt_limit_deg))
+
+
+def find_falls(state: WorldState, motion: Motion, level_enough: float) -> torch.Tensor:
+    """Say who has fallen and why, [n], as indices of `FALL_CAUSES`; 0 has not."""
+    # The gravest last.
+    cause = (state.trunk_force > CONTACT_FORCE).long()
+    cause = cause.masked_fill(motion.gravity[:, 2] > level_enough, 2)
+    return cause.masked_fill(~state.healthy, 3)

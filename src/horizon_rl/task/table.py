@@ -28,6 +28,8 @@ class WorldTable:
     """[n, pushes, 2] m/s"""
     push_steps: torch.Tensor
     """[n, pushes]"""
+    signals: dict[str, torch.Tensor]
+    """[n, ...] each: what becomes of signals between policy and robot"""
 
     def __init__(self, scenarios: Scenarios, num_worlds: int, device: torch.device):
         pool = scenarios.pool
@@ -43,6 +45,7 @@ class WorldTable:
             "push_velocity": pool.push_velocity,
             "push_steps": scenarios.push_steps,
         }
+        columns |= pool.signals
         self.num_rows = len(scenarios)
         flat = [values.reshape(self.num_rows, -1) for values in columns.values()]
         table = np.concatenate(flat, axis=1).astype(np.float32)
@@ -50,11 +53,15 @@ class WorldTable:
         self._world = torch.zeros((num_worlds, table.shape[1]), device=device)
         # Every column is a view into one tensor: a reset is one copy for all of them.
         ends = np.cumsum([values.shape[1] for values in flat]).tolist()
+        self.signals = {}
         for (name, values), start, end in zip(
             columns.items(), [0, *ends], ends, strict=False
         ):
             view = self._world[:, start:end].view(num_worlds, *values.shape[1:])
-            setattr(self, name, view)
+            if name in pool.signals:
+                self.signals[name] = view
+            else:
+                setattr(self, name, view)
 
     def take(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
         """Give the worlds in `mask` the numbers of their rows."""

@@ -26,8 +26,9 @@ class TrainCfg:
     """Groups that stay at a level, as in contact=0.5,reset=0.2; they are not widened.
     All others that are not widened stay at the baseline."""
     robot: str = "go2"
-    """Preset or intervention (go2, go2+stilts), `generated` for random bodies, or
-    `mixed` for one half Go2 and the other half generated bodies and presets."""
+    """Preset or intervention (go2, go2+stilts), an MJCF file of your own (mine.xml),
+    `generated` for random bodies, or `mixed` for one half Go2 and the other half
+    generated bodies and presets."""
     num_bodies: int = 64
     """Bodies to generate, where the robot is `generated` or `mixed`."""
     num_envs: int = 4096

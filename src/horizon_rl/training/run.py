@@ -41,7 +41,7 @@ from horizon_rl.learning.checkpoint import (
     save_checkpoint,
 )
 from horizon_rl.ranks import ALONE, Ranks
-from horizon_rl.records import dumps, encode
+from horizon_rl.records import decode, dumps, encode
 from horizon_rl.training.config import TrainCfg, widened_groups
 from horizon_rl.training.files import (
     Context,
@@ -57,6 +57,7 @@ from horizon_rl.training.files import (
 from horizon_rl.training.phase import Phase
 from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.trainer import Iteration, Trainer
+from horizon_rl.training.transfer import fit_catalogue
 
 SCRATCH = "from scratch"
 
@@ -278,7 +279,8 @@ class Run:
     def _make_directory(self, groups: tuple[str, ...], init: Path | None) -> None:
         trainer = self.trainer
         if init:
-            self._load(init)  # It may not fit: then nothing has been written.
+            # It may not fit: then nothing has been written.
+            self._load(init, refit=True)
         make_run_directory(self.path, JOURNAL, CHECKPOINTS)
         self._initial = self._write_checkpoint(
             INITIAL, {}, {"phase": 0, "env_steps": 0}
@@ -323,11 +325,18 @@ class Run:
         times = (PhaseTimes(**line) for line in read_lines(self.path / TIMES))
         self.trained_s = sum(t.total_s for t in times)
 
-    def _load(self, folder: Path) -> CheckpointRecord:
-        """Take over what a checkpoint has learnt; its counters are in the record."""
+    def _load(self, folder: Path, *, refit: bool = False) -> CheckpointRecord:
+        """Take over what a checkpoint has learnt; its counters are in the record.
+
+        With `refit`, its catalogue may have other parameters than the run's.
+        """
         checkpoint = load_checkpoint(folder)
+        tensors, ours = checkpoint.tensors, self.trainer.catalogue
         try:
-            load_state_tensors(self.trainer.learner, checkpoint.tensors)
+            if refit:
+                theirs = decode(Catalogue, checkpoint.record.catalogue)
+                tensors = fit_catalogue(tensors, theirs, ours)
+            load_state_tensors(self.trainer.learner, tensors)
         except InputError as error:
             raise InputError(f"{folder} is of another policy: {error}") from error
         return checkpoint.record

@@ -8,6 +8,7 @@ that is killed and resumed there gives the same result to the bit.
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from horizon_rl.robots import (
     build_robot,
     generate,
     load_body,
+    load_mjcf,
     load_preset,
     preset_names,
 )
@@ -204,11 +206,14 @@ def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
             others = [load_preset(name) for name in preset_names() if name != REFERENCE]
             others += generate(rng, cfg.num_bodies)
             bodies = [load_preset(REFERENCE)] * len(others) + others
+        case file if Path(file).suffix.lower() in (".xml", ".mjcf"):
+            return [load_mjcf(file)]
         case name:
             try:
                 bodies = [load_body(name)]
             except InputError as error:
-                raise InputError(f"{error}; or generated, mixed") from error
+                others = "generated, mixed, or an MJCF file, *.xml"
+                raise InputError(f"{error}; or {others}") from error
     built = {body.name: build_robot(body) for body in bodies}
     return [built[body.name] for body in bodies]
 

@@ -1,0 +1,56 @@
+"""How far an evaluation is, on the terminal."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+@contextmanager
+def show_progress(
+    num_parts: int,
+) -> Iterator[Callable[[int, Any, Any], Any]]:
+    """Show how far the whole work is, and how long it will still take."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+
+        def show(number: int, policy: Any, suite: Any) -> Any:
+            said = False
+
+            def tell(column: str, done: int, total: int) -> None:
+                nonlocal said
+                if not console.is_terminal and done == total and not said:
+                    print(f"{policy}: {suite.name} done", file=sys.stderr)
+                    said = True
+                bar.update(
+                    task,
+                    description=escape(f"{policy}, {column}"),
+                    completed=number * total + done,
+                    total=num_parts * total,
+                )
+
+            return tell
+
+        yield show

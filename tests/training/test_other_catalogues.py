@@ -1,0 +1,79 @@
+"""Runs on catalogues other than the paper's: resumed, started from its policies."""
+
+import torch
+from small_runs import (
+    assert_same,
+    create,
+    finish,
+    journal,
+    levels,
+    resume,
+    run_phases,
+    tiny,
+    weights,
+)
+
+from horizon_rl.domains import paper_catalogue, parse_catalogue, shipped_catalogue
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.training.transfer import ENCODER, fit_catalogue
+
+PAPER, EXTENDED = paper_catalogue(), shipped_catalogue("extended")
+
+
+def signals(path, **options):
+    cfg = tiny(groups="latency,sensing", max_phases=5, min_step=0.5)
+    return create(cfg, path, EXTENDED, **options)
+
+
+def test_late_and_ill_sensed_runs_are_resumed_to_the_bit(tmp_path):
+    whole, cut = signals(tmp_path / "whole"), signals(tmp_path / "cut")
+    entries = finish(whole)
+    assert {"latency": 0.5, "sensing": 0.5} in levels(entries), "it widens both"
+    run_phases(cut, 3)
+    resumed = resume(cut.path)
+    assert resumed.trainer.catalogue == EXTENDED
+    finish(resumed)
+    assert_same(weights(resumed), weights(whole))
+    assert journal(cut.path) == journal(whole.path)
+
+
+def test_a_policy_of_the_paper_s_catalogue_starts_where_it_was(tmp_path):
+    before = create(tiny(), tmp_path / "before", PAPER)
+    finish(before)
+    after = signals(tmp_path / "after", init=before.checkpoint)
+    after.close()
+    old, new = weights(before), weights(after)
+    for name, value in new.items():
+        if name.startswith("actor."):
+            assert torch.equal(value, old[name]), name
+    # Five numbers of the body, 46 draws of the paper, then 21 that are not yet known.
+    assert new[ENCODER].shape[1] == old[ENCODER].shape[1] + 21 == 72
+    assert torch.equal(new[ENCODER][:, :51], old[ENCODER])
+    assert not new[ENCODER][:, 51:].any()
+    moments = f"adam.{ENCODER}.exp_avg"
+    assert torch.equal(new[moments][:, :51], old[moments]) and old[moments].any()
+
+
+def test_weights_follow_their_parameters_by_name():
+    catalogues = [
+        parse_catalogue(
+            "".join(
+                f"[groups.g.parameters.{n}]\nbaseline=[0,0]\nlimit=[0,1]\ndraws={d}\n"
+                for n, d in parameters.items()
+            )
+        )
+        for parameters in ({"a": 1, "b": 2}, {"b": 3, "c": 1, "a": 1})
+    ]
+    old = torch.arange(1.0, 9.0).expand(2, 8)  # Five of the body, a, b0, b1.
+    fitted = fit_catalogue({ENCODER: old, "critic.x": old}, *catalogues)
+    expected = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 0.0, 0.0, 6.0]
+    assert fitted[ENCODER].tolist() == [expected, expected]
+    assert torch.equal(fitted["critic.x"], old)
+    assert torch.equal(fit_catalogue({ENCODER: old}, *catalogues[:1] * 2)[ENCODER], old)
+
+
+def test_a_checkpoint_says_which_catalogue_it_knows(tmp_path):
+    run = signals(tmp_path / "run")
+    run_phases(run, 1)
+    groups = load_checkpoint(run.checkpoint).record.catalogue["groups"]
+    assert [group["name"] for group in groups] == list(EXTENDED.names)
