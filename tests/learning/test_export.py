@@ -19,6 +19,7 @@ from horizon_rl.learning import (
     build_actor,
     export_onnx,
 )
+from horizon_rl.learning.export import to_onnx
 
 
 def make_actor(cfg: ActorCfg, num_inputs=45, num_actions=12) -> Any:
@@ -82,15 +83,36 @@ def test_cache_of_several_layers_matches_too():
         torch.testing.assert_close(action, expected, rtol=0, atol=1e-5)
 
 
-def test_exported_mlp_matches_torch(tmp_path):
+def test_exported_mlp_matches_torch_in_the_same_interface(tmp_path):
     actor, path = make_actor(SMALL_MLP), tmp_path / "actor.onnx"
     export_onnx(actor, path)
-    assert shapes(path) == {"obs": [1, 45], "action": [1, 12]}
-    obs = torch.randn(1, 45)
+    assert shapes(path) == {
+        "obs": [1, 45],
+        "cache": [1, 1],
+        "valid": [1],
+        "action": [1, 12],
+        "next_cache": [1, 1],
+        "next_valid": [1],
+    }
     session: Any = ReferenceEvaluator(str(path))
-    (action,) = session.run(None, {"obs": obs.numpy()})
-    expected = LearnedPolicy(actor).act(TensorDict({"actor": obs}, [1]))
-    np.testing.assert_allclose(action, expected.numpy(), rtol=0, atol=1e-6)
+    policy = LearnedPolicy(actor)
+    cache, valid = np.zeros((1, 1), np.float32), np.zeros(1, np.int64)
+    for _ in range(3):
+        obs = torch.randn(1, 45)
+        feed = {"obs": obs.numpy(), "cache": cache, "valid": valid}
+        action, cache, valid = session.run(None, feed)
+        expected = policy.act(TensorDict({"actor": obs}, [1]))
+        np.testing.assert_allclose(action, expected.numpy(), rtol=0, atol=1e-6)
+        assert valid.tolist() == [0]
+
+
+def test_file_tells_what_it_is_told_and_nothing_of_the_machine():
+    actor = make_actor(SMALL_MLP)
+    content = to_onnx(actor, {"about": "a test"})
+    assert content == to_onnx(actor, {"about": "a test"})
+    model = onnx.load_from_string(content)
+    assert [(p.key, p.value) for p in model.metadata_props] == [("about", "a test")]
+    assert b".py" not in content
 
 
 def test_torch_script_is_refused_rather_than_wrong():

@@ -1,6 +1,10 @@
 """Actors as ONNX files: normaliser inside, mean action out, the cache by the caller."""
 
 import copy
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +17,12 @@ from horizon_rl.learning.attention import rotate, rotation_table, visible
 if TYPE_CHECKING:
     from horizon_rl.learning.transformer import TransformerActor
 
+METADATA = "horizon"
+"""Key of what we say of a policy in its file, as JSON."""
+
+INPUTS = ["obs", "cache", "valid"]
+OUTPUTS = ["action", "next_cache", "next_valid"]
+
 
 class OnnxTransformer(nn.Module):
     """One step of one robot; what it remembers goes out and comes back in.
@@ -23,8 +33,6 @@ class OnnxTransformer(nn.Module):
 
     rotation: Tensor
     slots: Tensor
-    input_names = ["obs", "cache", "valid"]
-    output_names = ["action", "next_cache", "next_valid"]
 
     def __init__(self, actor: "TransformerActor"):
         super().__init__()
@@ -76,21 +84,77 @@ class OnnxTransformer(nn.Module):
         return torch.zeros(1, self.obs_dim), cache, torch.zeros(1, dtype=torch.long)
 
 
-def export_onnx(actor: MLPModel, path: Path) -> None:
-    """Write an actor to a file.
+class OnnxMlp(nn.Module):
+    """One step of one robot, in the transformer's interface: a memory of no steps.
 
-    A transformer has inputs `obs`, `cache`, `valid` and outputs `action`, `next_cache`,
-    `next_valid`; an MLP has `obs` and `action`. All shapes are fixed, for one robot.
+    So whoever deploys a policy need not ask which kind it is.
     """
-    module: Any = actor.as_onnx(verbose=False).cpu().eval()
-    is_transformer = isinstance(module, OnnxTransformer)
-    torch.onnx.export(
-        module,
-        module.get_dummy_inputs(),
-        path,
-        input_names=module.input_names,
-        # rsl_rl's MLP says `actions`; one name for both.
-        output_names=module.output_names if is_transformer else ["action"],
-        external_data=False,
-        verbose=False,
-    )
+
+    def __init__(self, act: nn.Module, obs_dim: int):
+        super().__init__()
+        self.act, self.obs_dim = act, obs_dim
+
+    def forward(
+        self, obs: Tensor, cache: Tensor, valid: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Act once; `cache` [1, 1] comes back as it is, `next_valid` [1] is 0."""
+        return self.act(obs), cache.clone(), (valid + 1).clamp(max=0)
+
+    def get_dummy_inputs(self) -> tuple[Tensor, ...]:
+        """Return inputs for the first step of an episode."""
+        cache, valid = torch.zeros(1, 1), torch.zeros(1, dtype=torch.long)
+        return torch.zeros(1, self.obs_dim), cache, valid
+
+
+def to_onnx(actor: MLPModel, metadata: Mapping[str, str] | None = None) -> bytes:
+    """Return an actor as the content of an ONNX file, the same for the same actor.
+
+    Inputs are `obs`, `cache` and `valid`, outputs `action`, `next_cache` and
+    `next_valid`. All shapes are fixed, for one robot.
+
+    Args:
+        actor: What to write.
+        metadata: Texts to put into the file, by their keys.
+    """
+    module: Any = actor.as_onnx(verbose=False)
+    if not isinstance(module, OnnxTransformer):
+        module = OnnxMlp(module, actor.obs_dim)
+    module = module.cpu().eval()
+    with _quiet():
+        program = torch.onnx.export(
+            module,
+            module.get_dummy_inputs(),
+            input_names=INPUTS,
+            output_names=OUTPUTS,
+            verbose=False,
+        )
+    assert program is not None
+    model: Any = program.model_proto
+    graph = model.graph
+    # The exporter notes which line of which file on this machine made a node.
+    for part in (graph, *graph.node, *graph.value_info, *graph.initializer):
+        del part.metadata_props[:]
+    for key, text in (metadata or {}).items():
+        model.metadata_props.add(key=key, value=text)
+    return model.SerializeToString(deterministic=True)
+
+
+def export_onnx(
+    actor: MLPModel, path: Path, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write an actor to a file: see `to_onnx`."""
+    path.write_bytes(to_onnx(actor, metadata))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the exporter says of libraries that we do not use to itself."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

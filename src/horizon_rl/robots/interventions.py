@@ -41,18 +41,18 @@ def add_hind_stilts(morphology: Morphology) -> Morphology:
 
 def hang_light_ball(morphology: Morphology) -> Morphology:
     """Hang a 3 kg ball below the trunk's origin, on a 10 cm link."""
-    return _hang(morphology, (LIGHT_BALL_KG, 0.0))
+    return hang_balls(morphology, (LIGHT_BALL_KG, 0.0))
 
 
 def hang_heavy_ball(morphology: Morphology) -> Morphology:
     """Hang a 5 kg ball below the trunk's origin, on a 10 cm link."""
-    return _hang(morphology, (HEAVY_BALL_KG, 0.0))
+    return hang_balls(morphology, (HEAVY_BALL_KG, 0.0))
 
 
 def hang_both_balls(morphology: Morphology) -> Morphology:
     """Hang the 3 kg ball half way to the front hips, the 5 kg ball half way back."""
     front_x, rear_x = morphology.front.hip_pos_m[0], morphology.rear.hip_pos_m[0]
-    return _hang(
+    return hang_balls(
         morphology, (LIGHT_BALL_KG, front_x / 2.0), (HEAVY_BALL_KG, rear_x / 2.0)
     )
 
@@ -88,13 +88,7 @@ def load_body(name: str) -> Morphology:
     return reduce(intervene, interventions, load_preset(preset))
 
 
-def _lock_knees(morphology: Morphology, end: str, leg: Leg, scale: float) -> Morphology:
-    angle = scale * leg.default_pose_rad[2]
-    locks = tuple((f"{end}{side}_calf", angle) for side in "LR")
-    return replace(morphology, locked=(*morphology.locked, *locks))
-
-
-def _hang(morphology: Morphology, *balls: tuple[float, float]) -> Morphology:
+def hang_balls(morphology: Morphology, *balls: tuple[float, float]) -> Morphology:
     """Hang balls of the given masses below the trunk's underside at the given x."""
     box = morphology.trunk_box
     underside = box.center_m[2] - box.half_extents_m[2]
@@ -102,3 +96,9 @@ def _hang(morphology: Morphology, *balls: tuple[float, float]) -> Morphology:
         Payload(mass_kg=mass, attach_m=(x, 0.0, underside)) for mass, x in balls
     )
     return replace(morphology, payloads=(*morphology.payloads, *added))
+
+
+def _lock_knees(morphology: Morphology, end: str, leg: Leg, scale: float) -> Morphology:
+    angle = scale * leg.default_pose_rad[2]
+    locks = tuple((f"{end}{side}_calf", angle) for side in "LR")
+    return replace(morphology, locked=(*morphology.locked, *locks))

@@ -196,7 +196,9 @@ def _adapt(
 ) -> list[str]:
     """Make the file's scene obey our rules; return the names of the foot geoms."""
     set_options(spec)
-    for element in [*spec.actuators, *spec.keys, *spec.sensors]:
+    # A file that was written from a robot built here has our sites already.
+    ours = [x for x in spec.sites if x.name in (*FOOT_SENSORS, TRUNK_SENSOR)]
+    for element in [*spec.actuators, *spec.keys, *spec.sensors, *ours]:
         spec.delete(element)
     for joint in spec.joints:
         joint.damping = np.zeros_like(joint.damping)

@@ -63,18 +63,26 @@ def choose_gl() -> str:
 
 
 @contextmanager
-def _gl(width: int, height: int) -> Iterator[None]:
-    """Hold a GL context; whatever goes wrong with it is the installation's fault."""
-    backend, context = choose_gl(), None
+def blame_gl(backend: str) -> Iterator[None]:
+    """Turn whatever goes wrong inside into the installation's fault."""
     try:
-        context = import_module(f"mujoco.{backend}").GLContext(width, height)
-        context.make_current()
         yield
     # Each backend fails in its own way; to a user they all mean the same.
     except Exception as error:
         raise InputError(
             f"the GL backend '{backend}' does not work here ({error}): {INSTALL_GL}"
         ) from error
+
+
+@contextmanager
+def _gl(width: int, height: int) -> Iterator[None]:
+    """Hold a GL context."""
+    backend, context = choose_gl(), None
+    try:
+        with blame_gl(backend):
+            context = import_module(f"mujoco.{backend}").GLContext(width, height)
+            context.make_current()
+            yield
     finally:
         if context is not None:
             context.free()

@@ -1,0 +1,34 @@
+"""The robot that a policy is exported for, in the physics that training starts around."""
+
+import numpy as np
+
+from horizon_rl.domains import Catalogue, paper_catalogue
+from horizon_rl.evaluation.suite import MOTOR_GROUP, Motors
+from horizon_rl.physics import Pool, build_pool
+from horizon_rl.robots import Robot
+
+
+def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
+    """Build one instance: every parameter in the middle of its baseline range.
+
+    Only motors are taken from the catalogue of the training, since they are all that a
+    deployment must set up alike; the rest is the robot's own business. So no policy is
+    kept from leaving by a parameter whose effect is not at hand here.
+
+    Args:
+        robot: The body.
+        trained: Catalogue that the policy was trained with.
+        motors: scaled: gains and limits of the training, scaled to the body. own: the
+            real robot's.
+    """
+    kept = [g for g in trained.groups if g.name == MOTOR_GROUP and motors == "scaled"]
+    others = [g for g in paper_catalogue().groups if g.name != MOTOR_GROUP]
+    catalogue = Catalogue((*kept, *others))
+    instances = {
+        name: np.full(
+            1 if parameter.draws == 1 else (1, parameter.draws),
+            (parameter.baseline.low + parameter.baseline.high) / 2.0,
+        )
+        for name, parameter in catalogue.parameters.items()
+    }
+    return build_pool([robot], catalogue, instances, np.zeros(1, dtype=int))

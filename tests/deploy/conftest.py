@@ -1,0 +1,36 @@
+"""Exported files for tests, each made once."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+NEEDED = ("torch", "mujoco", "rsl_rl", "scipy", "onnxruntime")
+if any(find_spec(name) is None for name in NEEDED):
+    collect_ignore_glob = ["test_*.py"]  # The base install cannot export.
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """Return a function that exports a shipped policy once, with flags."""
+    from horizon_rl.cli import main
+
+    folder, made = tmp_path_factory.mktemp("exported"), {}
+
+    def export(name: str, *flags: str) -> Path:
+        if (name, flags) not in made:
+            path = folder / f"{name}-{len(made)}.onnx"
+            assert main(["export", name, str(path), *flags]) == 0
+            made[name, flags] = path
+        return made[name, flags]
+
+    return export
+
+
+@pytest.fixture(scope="session")
+def go2_xml(tmp_path_factory) -> Path:
+    from horizon_rl.deploy import standalone_mjcf
+
+    path = tmp_path_factory.mktemp("robot") / "go2.xml"
+    path.write_text(standalone_mjcf("go2"))
+    return path
