@@ -1,0 +1,122 @@
+"""`horizon report`: runs as one page that can be kept and shared."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from horizon_rl.cli.common import find_journal, split_name
+from horizon_rl.errors import needs_extra, require
+from horizon_rl.models import model_names, read_model
+
+with needs_extra("train"):
+    from horizon_rl.evaluation.array_cache import default_folder
+    from horizon_rl.evaluation.success import read_curve
+    from horizon_rl.report.failure_maps import FailureMap
+    from horizon_rl.report.gather import Source, check_sources, gather, name_run
+    from horizon_rl.report.scores import read_records
+    from horizon_rl.report.write import PAGE, prepare_folder, write_report
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportCmd:
+    """Draw runs as one page, with its figures beside it: nothing else is needed to read it."""
+
+    runs: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
+    ]
+    """Directories of runs, finished or not, or shipped policies that have one. Those of
+    one NAME are the training seeds of one method."""
+    out: Path = Path("report")
+    """Folder to write to: index.html, and figures/ as PNG and SVG."""
+    results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
+    """Results of `horizon eval --json`, of any suite."""
+    curve: Path | None = None
+    """Success of checkpoints on the way, a JSON list of rows with method, seed,
+    env_steps and success."""
+    evaluate: int = 0
+    """Evaluate what is missing in suites ood and interventions, so many scenarios a
+    column; 0 shows what is at hand."""
+
+
+def run(cmd: ReportCmd) -> None:
+    require("--evaluate", cmd.evaluate, 0, whole=True)
+    sources = find_sources(cmd.runs)
+    check_sources(sources)
+    records = [
+        record
+        for name, file in map(split_name, cmd.results)
+        for record in read_records(Path(file), name)
+    ]
+    points = read_curve(cmd.curve) if cmd.curve else []
+    prepare_folder(cmd.out)
+    if cmd.evaluate:
+        records += _evaluate(sources, records, cmd.evaluate)
+    material = gather(
+        sources,
+        records=records,
+        points=points,
+        maps=_find_maps(sources, cmd.evaluate),
+        command=_command(cmd),
+    )
+    number = write_report(material, cmd.out)
+    print(f"{cmd.out / PAGE}, with {number} figures beside it")
+
+
+def find_sources(named: Sequence[str]) -> list[Source]:
+    """Find the runs that were named."""
+    sources = []
+    for argument in named:
+        name, text = split_name(argument)
+        shipped = text in model_names()
+        journal = find_journal(Path(text))
+        # Commands on the page take a run's directory, not the journal in it.
+        text = str(journal.parent) if Path(text) == journal else text
+        own = text if shipped else name_run(journal)
+        model = read_model(text) if shipped else None
+        sources.append(
+            Source(
+                text=text,
+                argument=argument,
+                journal=journal,
+                name=name or own,
+                model=model,
+            )
+        )
+    return sources
+
+
+def _command(cmd: ReportCmd) -> str:
+    """Write the command again, as somebody else could give it."""
+    parts = ["horizon", "report", *cmd.runs, "--out", str(cmd.out)]
+    parts += ["--results", *cmd.results] if cmd.results else []
+    parts += ["--curve", str(cmd.curve)] if cmd.curve else []
+    parts += ["--evaluate", str(cmd.evaluate)] if cmd.evaluate else []
+    return shlex.join(parts)
+
+
+def _evaluate(
+    sources: Sequence[Source], records: Sequence[Any], num_episodes: int
+) -> list[dict[str, Any]]:
+    from horizon_rl.cli.progress import show_progress
+    from horizon_rl.report.measure import evaluate, missing
+
+    known = [*records, *(r for source in sources for r in source.results)]
+    todo = missing(sources, known)
+    with show_progress(2 * len(todo)) as show:
+        return list(evaluate(todo, num_episodes, show))
+
+
+def _find_maps(sources: Sequence[Source], num_episodes: int) -> list[FailureMap]:
+    if not (num_episodes or default_folder().is_dir()):
+        return []  # Nothing was ever evaluated here: spare the simulator's import.
+    from horizon_rl.cli.progress import show_progress
+    from horizon_rl.report.measure import find_maps
+
+    with show_progress(len(sources)) as show:
+        return find_maps(sources, num_episodes, show)

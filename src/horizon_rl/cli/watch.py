@@ -1,0 +1,51 @@
+"""`horizon watch`: a run's page, live while it trains."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from warnings import warn
+
+import tyro
+
+from horizon_rl.cli.common import newest_journal
+from horizon_rl.errors import needs_extra, require
+
+with needs_extra("train"):
+    from horizon_rl.cli.report import find_sources
+    from horizon_rl.report.live import LivePage
+    from horizon_rl.report.serve import PageServer, is_loopback
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchCmd:
+    """Show a run in the browser while it trains: the report's page, always up to date."""
+
+    run: Annotated[
+        Path | None,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
+    ] = None
+    """Directory of a run; without it, the run under logs/ that was last written to."""
+    port: int = 8000
+    """Port to listen on; 0 takes any that is free."""
+    host: str = "127.0.0.1"
+    """Address to listen on; only this machine can read at the default."""
+
+
+def run(cmd: WatchCmd) -> None:
+    require("--port", cmd.port, 0, 65535, whole=True)
+    (source,) = find_sources([str(cmd.run or newest_journal().parent)])
+    # First: a port that is taken is said at once, before the figures are drawn.
+    with PageServer(cmd.host, cmd.port) as server:
+        page = LivePage(source)
+        server.answers = lambda: page.answers
+        if not is_loopback(cmd.host):
+            warn(f"whoever can reach {cmd.host} can read this run", stacklevel=1)
+        print(f"{source.journal.parent} at {server.url} (Ctrl-C ends)", flush=True)
+        page.start()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+        finally:
+            page.stop()

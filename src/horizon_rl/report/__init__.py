@@ -1,0 +1,1 @@
+"""Runs as a page: a report to keep and share, or live while they train."""

@@ -1,0 +1,72 @@
+"""Evaluations are put beside each other only where they met the same scenarios."""
+
+import json
+
+import pytest
+
+from horizon_rl.errors import InputError
+from horizon_rl.report.score_sections import suite_table
+from horizon_rl.report.scores import collect, read_records
+
+
+def record(policy="a", success=0.5, digest="one", **column):
+    found = {"success": success, "episodes": 100, "stand": 0.1, **column}
+    return {
+        "policy": policy,
+        "suite": {"name": "ood", "hash": digest, "severity": 0.5},
+        "columns": {"all": found},
+    }
+
+
+def test_seeds_of_one_policy_go_into_one_cell():
+    (scores,) = collect([record(success=0.4), record(success=0.6), record("b", 0.9)])
+    ((_, ours, theirs, stand),) = suite_table(scores).rows
+    assert (ours, theirs, stand) == ("50.0 ± 14.1", "90.0", "10.0")
+
+
+def test_different_suites_make_different_tables():
+    assert len(collect([record(), record(digest="two")])) == 2
+
+
+def test_same_result_by_two_ways_is_not_two_seeds():
+    (scores,) = collect([record(), record()])
+    assert len(scores.policies["a"]) == 1
+
+
+def test_others_stand_beside_ours_but_make_no_table():
+    (scores,) = collect([record()], [record("base"), record("base", digest="two")])
+    assert list(scores.policies) == ["a", "base"]
+
+
+def test_floor_is_taken_from_the_most_scenarios():
+    (scores,) = collect([record(), record("b", episodes=1000, stand=0.2)])
+    assert scores.about("all", "stand") == 0.2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {},
+        3,
+        [1],
+        {"policy": "a"},
+        {**record(), "suite": None},
+        {**record(), "suite": {"name": "ood", "hash": "x", "severity": "high"}},
+        {**record(), "columns": {}},
+        {**record(), "columns": {"all": {"success": "often"}}},
+        {**record(), "columns": {"all": {"success": 1.5}}},
+        {**record(), "columns": {"all": 3}},
+    ],
+)
+def test_what_is_no_result_is_refused_by_the_files_name(tmp_path, data):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"x\.json: not results; accepted: what `hor"):
+        read_records(file)
+
+
+def test_name_given_is_that_of_all_policies_in_the_file(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps([record(), record("b")]))
+    assert [r["policy"] for r in read_records(file, "mine")] == ["mine", "mine"]

@@ -1,0 +1,220 @@
+"""The live page follows a run: from its files, and in a browser beside a training."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from browsing import listen_for_errors
+from horizon_rl.cli import main
+from horizon_rl.curriculum import Curriculum, Evidence
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.records import encode
+from horizon_rl.report.gather import Source
+from horizon_rl.report.live import LivePage
+from horizon_rl.report.live_section import time_left_s
+from horizon_rl.show.read_summary import read_summary
+
+pytest.importorskip("matplotlib")
+GOOD = Evidence(
+    length=0.95,
+    tracking_error=0.2,
+    checkpoint_error=0.2,
+    checkpoint_return=20.0,
+    reference_error=0.2,
+    reference_return=20.0,
+    iterations=3,
+    env_steps=1000,
+)
+TRAIN = {"method": "horizon", "seed": 7, "num_envs": 10, "phase_iterations": 4}
+TRAIN |= {"steps": 10_000, "learner": {"ppo": {"num_steps": 10}}}
+
+
+@pytest.fixture
+def curriculum(tmp_path):
+    """Begin a training run without training."""
+    context = {"train": TRAIN, "catalogue": encode(paper_catalogue()), "ranks": 1}
+    run = tmp_path / "run"
+    run.mkdir()
+    begun = Curriculum.create(run / "journal.jsonl", ["mass", "com"], None, context)
+    yield begun
+    begun.close()
+
+
+@pytest.fixture
+def live(curriculum, tmp_path):
+    return LivePage(
+        Source(text="run", journal=tmp_path / "run" / "journal.jsonl", name="horizon")
+    )
+
+
+def now(live) -> str:
+    return live.answers["/section/live"].body.decode()
+
+
+def write_iteration(run, number: int) -> None:
+    line = {"phase": 0, "number": number, "env_steps": 100 * number, "reward": 0.1}
+    line |= {"collect_s": 0.3, "learn_s": 0.2, "episode_length": 0.9}
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def test_run_without_a_phase_has_a_page(live):
+    assert "Phase 0: baseline" in now(live) and "Running" in now(live)
+
+
+def test_iteration_changes_what_is_under_way_and_draws_nothing(live, tmp_path):
+    before = dict(live.answers)
+    write_iteration(tmp_path / "run", 1)
+    live.update()
+    assert "<dd>1 / 4</dd>" in now(live) and "<dd>200</dd>" in now(live)
+    assert 'value="0.2500"' in now(live) and live.num_drawn == 1
+    changed = {k for k in before if before[k].etag != live.answers[k].etag}
+    assert changed == {"/", "/state.json", "/section/live"}
+
+
+def test_judged_phase_is_drawn_once_however_many_look(live, curriculum):
+    live._draw_at = 0.0
+    curriculum.tell(GOOD)
+    for _ in range(5):
+        live.update()
+    assert live.num_drawn == 2 and "Phase 1: mass" in now(live)
+    assert "<figure>" in live.answers["/section/frontiers"].body.decode()
+
+
+def test_drawing_waits_so_that_training_has_the_machine(live, curriculum):
+    curriculum.tell(GOOD)
+    live.update()
+    assert live.num_drawn == 1 and "Phase 1: mass" in now(live)
+
+
+def test_run_that_goes_away_is_said_and_the_page_stays(live, tmp_path):
+    shown = live.answers["/section/summary"]
+    (tmp_path / "run" / "journal.jsonl").rename(tmp_path / "journal")
+    live.update()
+    assert "Cannot show: " in now(live) and live.answers["/section/summary"] == shown
+    (tmp_path / "journal").rename(tmp_path / "run" / "journal.jsonl")
+    live._draw_at = 0.0
+    live.update()
+    assert "Phase 0: baseline" in now(live)
+
+
+def test_drawing_that_fails_is_tried_again_as_seldom(live, curriculum, monkeypatch):
+    tried = []
+
+    def fail(*args, **kwargs):
+        tried.append(args)
+        time.sleep(0.02)
+        raise ValueError("odd evidence")
+
+    monkeypatch.setattr("horizon_rl.report.live.gather", fail)
+    live._draw_at = 0.0
+    curriculum.tell(GOOD)
+    for _ in range(3):
+        live.update()
+    assert len(tried) == 1
+    assert "Cannot show: odd evidence" in now(live) and "Phase 1: mass" in now(live)
+
+
+def test_end_of_a_run_is_shown(live, curriculum, tmp_path):
+    live._draw_at = 0.0
+    for _ in range(10):
+        curriculum.tell(GOOD)
+    curriculum.close()
+    live.update()
+    assert "Finished" in now(live) and "env steps spent" in now(live)
+
+
+def test_time_left_is_what_the_budget_leaves_at_the_speed_so_far(
+    live, curriculum, tmp_path
+):
+    curriculum.tell(GOOD)
+    times = {"phase": 0, "train_s": 4.0, "probe_s": 0.5, "settle_s": 0.5}
+    (tmp_path / "run" / "times.jsonl").write_text(json.dumps(times) + "\n")
+    summary = read_summary(tmp_path / "run" / "journal.jsonl").summary
+    assert time_left_s(summary) == 45.0  # 9000 of 10000 steps at 200 a second.
+    assert time_left_s(replace(summary, budget=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["nope"], "there is no run nope"),
+        ([], "there is no run under logs/"),
+        (["core-mlp", "--port", "70000"], "--port is 70000; accepted: whole numbers"),
+        (["core-mlp", "--host", "no.such.host.invalid"], "cannot listen on no.such"),
+    ],
+)
+def test_watch_says_what_is_wrong(args, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *args]) == 2
+    assert says in capsys.readouterr().err
+
+
+def start(*args, **options) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "horizon_rl", *map(str, args)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, stderr=subprocess.STDOUT, **options
+    )
+
+
+def wait_for(what, seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.2)
+
+
+def test_live_page_follows_a_smoke_training_without_reload(page, tmp_path):
+    pytest.importorskip("mujoco")
+    run = tmp_path / "run"
+    training = start("train", "--preset", "smoke", "--run", run, "--minutes", 5)
+    watching = None
+    try:
+        wait_for(
+            lambda: (run / "journal.jsonl").exists() or training.poll() is not None
+        )
+        watching = start("watch", run, "--port", 0)
+        assert watching.stdout is not None
+        url = re.search(r"http://\S+", watching.stdout.readline())
+        assert url is not None
+        errors = listen_for_errors(page)
+        page.goto(url[0])
+        page.evaluate("window.isTheSame = true")
+        page.evaluate("document.querySelector('#settings details').open = true")
+        page.evaluate("window.scrollTo(0, 600)")
+
+        def phases() -> int:
+            return int(page.inner_text("#live dd"))
+
+        first, figure = phases(), page.locator("#gates").inner_html()
+        wait_for(lambda: phases() >= first + 2)
+        wait_for(lambda: page.locator("#gates").inner_html() != figure)
+        assert page.evaluate("window.isTheSame") and page.evaluate("scrollY") > 300
+        assert page.evaluate("document.querySelector('#settings details').open")
+        assert errors == []
+        watching.send_signal(signal.SIGINT)
+        rest, _ = watching.communicate(timeout=30)
+        assert watching.returncode == 0 and "Traceback" not in rest
+        page.wait_for_selector("#silent:not([hidden])", timeout=20_000)
+    finally:
+        for process in (training, watching):
+            if process is not None:
+                process.kill()
+                process.communicate()
+    assert {p.name for p in run.iterdir()} >= {"journal.jsonl", "metrics.jsonl"}
+
+
+def test_watching_writes_nothing(live, tmp_path, curriculum):
+    run = tmp_path / "run"
+    before = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
+    for mode in (0o555, 0o755):
+        os.chmod(run, mode)
+        live.update()
+    assert {p: p.stat().st_mtime_ns for p in run.rglob("*")} == before
