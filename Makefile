@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 CHECK := import horizon_rl, sys; sys.exit(not horizon_rl.__file__.startswith("$(CURDIR)/"))
 $(shell $(BIN)/python -c '$(CHECK)' 2>/dev/null || rm -f $(STAMP))
 
-.PHONY: help install train test lint format bench clean
+.PHONY: help install train test lint format docs bench clean
 
 help: ## List the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ format: install ## Format the code.
 	$(BIN)/python -m ruff format .
 	$(BIN)/python -m ruff check --fix .
 
+docs: install ## Build the documentation's pages into site/.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 bench: install ## Measure what the parts cost on this machine.
 	$(BIN)/python -m horizon_rl bench curriculum
 	$(BIN)/python -m horizon_rl bench physics
@@ -47,4 +50,4 @@ bench: install ## Measure what the parts cost on this machine.
 	$(BIN)/python -m horizon_rl bench train
 
 clean: ## Remove the virtual environment and all caches.
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site

@@ -6,8 +6,9 @@ import os
 # the other test process, longer than the tests' small tensors take.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from browsing import browser, page  # noqa: F401
 from hypothesis import settings
+
+from browsing import browser, page  # noqa: F401
 
 # The same examples every time: a red build can be repeated anywhere.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import main
+from horizon_rl.domains import shipped_catalogue
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -32,6 +33,7 @@ def test_every_command_in_the_docs_works(command, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     toml = next(b for b in blocks(ROOT / "docs/domains.md", "toml"))
     (tmp_path / "mine.toml").write_text(toml)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     args = shlex.split(command)[1:]
     try:
         assert main(args) == 0
@@ -81,6 +83,21 @@ def test_sampling_example_in_the_docs_runs():
     world: dict = {}
     exec(code, world)
     assert world["instances"]["com.offset"].shape == (1024, 3)
+
+
+def test_the_catalogue_that_own_domain_shows_is_the_example():
+    (shown,) = blocks(ROOT / "docs/own-domain.md", "toml")
+    assert shown in (ROOT / "examples/payload.toml").read_text()
+
+
+def test_the_table_of_shipped_groups_is_that_of_the_catalogue():
+    page = (ROOT / "docs/own-domain.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+\.\w+)`[^|]*\| [^|]+\| ([^|]+) \|", page, re.M))
+    for name, parameter in shipped_catalogue("extended").parameters.items():
+        if name.startswith(("latency.", "sensing.")):
+            low, high = parameter.limit.low, parameter.limit.high
+            symmetric = low == -high
+            assert rows[name] == (f"±{high:g}" if symmetric else f"{low:g}..{high:g}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -8,6 +8,7 @@ domains` must not wait for torch.
 import os
 import sys
 import warnings
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -29,7 +30,11 @@ COMMANDS = {
     "status": ("StatusCmd", "how a run is doing, from its files alone"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs foretold progress"),
     "study": ("StudyCmd", "training runs side by side, and their verdicts again"),
+    "report": ("ReportCmd", "runs as one page to keep and share"),
+    "watch": ("WatchCmd", "the same page, live while a run trains"),
     "eval": ("EvalCmd", "policies on frozen, out-of-distribution physics"),
+    "export": ("ExportCmd", "a policy as one ONNX file, for a robot"),
+    "play": ("PlayCmd", "a policy in the browser, in a window, or on film"),
     "models": ("ModelsCmd", "the policies that come with the package"),
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
@@ -40,7 +45,7 @@ COMMANDS = {
 def main(args: list[str] | None = None) -> int:
     """Run the command line `args`; returns the exit code, 2 for bad input."""
     args = sys.argv[1:] if args is None else args
-    warnings.showwarning = _show_warning
+    warnings.showwarning = partial(_show_warning, set())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal without Unicode gets question marks, not a traceback.
@@ -112,5 +117,9 @@ def _print_help() -> None:
     console.print("\nhorizon COMMAND --help explains a command.")
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    print(f"horizon: warning: {message}", file=sys.stderr)
+def _show_warning(said, message, category, filename, lineno, file=None, line=None):
+    """Print a warning once: several parts of a command may read the same file."""
+    text = str(message)
+    if text not in said:
+        said.add(text)
+        print(f"horizon: warning: {text}", file=sys.stderr)

@@ -1,0 +1,230 @@
+"""`horizon play`: a policy in the browser, in a window, or on film."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import track
+
+from horizon_rl.cli.common import read_catalogue, split_name
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError, needs_extra, require
+from horizon_rl.models import model_names
+
+with needs_extra("train"):
+    from horizon_rl.evaluation.policies import STAND, EvaluatedPolicy, load_policy
+    from horizon_rl.viewer.film import film_sessions
+    from horizon_rl.viewer.movie import (
+        GIF_FPS,
+        MovieCfg,
+        check_movie_path,
+        parse_size,
+        write_movie,
+    )
+    from horizon_rl.viewer.session import Session
+    from horizon_rl.viewer.setup import Setup, free_setup, load_scenario
+
+FREE_S, MONTAGE_S = 10.0, 6.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayCmd:
+    """Play with a policy in the browser, or film it: drive, push, change its physics."""
+
+    policy: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]POLICY")
+    ] = "base"
+    """A name of `horizon models`, a checkpoint or run, an .onnx file, FILE.py:NAME, or
+    `stand`."""
+    robot: str | None = None
+    """Preset, intervention (go2+stilts) or MJCF file; without it, go2."""
+    scenario: str | None = None
+    """Scenario of a suite, SUITE:COLUMN[@SEVERITY][#NUMBER]: ood:all@0.5#17."""
+    command: tuple[float, float, float] = (0.8, 0.0, 0.0)
+    """Without a scenario: forward and left, m/s, and turn, rad/s, to begin with."""
+    video: Path | None = None
+    """File to film into, .mp4 or .gif, in place of playing; needs no screen."""
+    versus: str | None = None
+    """Another policy, filmed beside the first under the same scenario."""
+    montage: bool = False
+    """Film and draw the paper's seven robots, to --video and --picture."""
+    picture: Path | None = None
+    """PNG file of the montage: every robot at several instants."""
+    seconds: float | None = None
+    """Length of a video; without it, the whole scenario, or 10 s."""
+    size: str | None = None
+    """Size of a video, 960x540."""
+    fps: float | None = None
+    """Frames per second of a video; without it 25, and 12.5 in a GIF."""
+    native: bool = False
+    """Open MuJoCo's own window; needs a screen."""
+    host: str = "127.0.0.1"
+    """Address to serve the page on; 0.0.0.0 lets others in, and anybody drive."""
+    port: int = 8080
+    """Port of the page; the next free one if it is taken."""
+    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Catalogue of the sliders: `extended`, which adds the groups latency and sensing,
+    or a TOML file of your own; without it, the paper's seven groups."""
+
+
+def run(cmd: PlayCmd) -> None:
+    _check(cmd)
+    if cmd.montage:
+        _make_montage(cmd)
+        return
+    setup = _make_setup(cmd)
+    if cmd.video:
+        _film(cmd, cmd.video, setup)
+        return
+    policy = _load(cmd.policy)
+    session = _start(policy, setup, cmd)
+    session.auto_reset = True
+    if cmd.native:
+        from horizon_rl.viewer.native import HELP, check_display, play_native
+
+        check_display()
+        print(HELP)
+        play_native(session)
+    else:
+        _serve(cmd, session)
+
+
+def _check(cmd: PlayCmd) -> None:
+    """Refuse what cannot end well, or would be passed over in silence."""
+    filmed = cmd.video is not None
+    alone = {
+        "--versus": (cmd.versus, filmed and not cmd.montage, "--video FILE"),
+        "--picture": (cmd.picture, cmd.montage, "--montage"),
+        "--seconds": (cmd.seconds, filmed or cmd.montage, "--video FILE"),
+        "--size": (cmd.size, filmed or cmd.montage, "--video FILE"),
+        "--fps": (cmd.fps, filmed or cmd.montage, "--video FILE"),
+    }
+    for flag, (value, fits, needs) in alone.items():
+        if value is not None and not fits:
+            raise InputError(f"{flag} goes with {needs}")
+    if cmd.native and (filmed or cmd.montage):
+        raise InputError("--native opens a window: leave out --video and --montage")
+    if cmd.montage and (cmd.scenario or cmd.robot):
+        raise InputError("--montage has its own robots: leave out --scenario, --robot")
+    if cmd.seconds is not None:
+        require("--seconds", cmd.seconds, 0.02, 600.0)
+    for value in cmd.command:
+        require("--command", value, -5.0, 5.0)
+    require("--port", cmd.port, 0, 65535)
+    if cmd.video:
+        check_movie_path(cmd.video)
+    if cmd.picture and cmd.picture.suffix.lower() != ".png":
+        raise InputError(f"--picture {cmd.picture}: the name must end in .png")
+    if cmd.picture and not cmd.picture.parent.is_dir():
+        raise InputError(f"--picture {cmd.picture}: no folder {cmd.picture.parent}")
+
+
+def _make_setup(cmd: PlayCmd) -> Setup:
+    catalogue = read_catalogue(cmd.catalogue)
+    if cmd.scenario:
+        return load_scenario(cmd.scenario, cmd.robot, catalogue)
+    return free_setup(cmd.robot or "go2", catalogue)
+
+
+def _load(text: str) -> EvaluatedPolicy:
+    name, source = split_name(text)
+    return load_policy(source, name or Path(source).name)
+
+
+def _start(
+    policy: EvaluatedPolicy, setup: Setup, cmd: PlayCmd, exact: bool = False
+) -> Session:
+    session = Session(policy, setup, exact)
+    if setup.script is None:
+        session.drive(np.array(cmd.command))
+    return session
+
+
+def _serve(cmd: PlayCmd, session: Session) -> None:
+    with needs_extra("viewer"):
+        from horizon_rl.viewer.page import Page
+    from horizon_rl.viewer.panel import Panel
+
+    source = split_name(cmd.policy)[1]
+    page = Page(session, cmd.host, cmd.port)
+    Panel(page, [*dict.fromkeys((source, *model_names(), STAND))], source)
+    print(f"playing on http://{cmd.host}:{page.port}  (Ctrl-C ends it)", flush=True)
+    try:
+        page.run()
+    except KeyboardInterrupt:
+        print("bye")
+
+
+def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
+    sources = [source for source in (cmd.policy, cmd.versus) if source]
+    # In a scenario exactly what `horizon eval` has counted.
+    exact = setup.script is not None
+    sessions = [_start(_load(source), setup, cmd, exact) for source in sources]
+    seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
+    cfg = _movie_cfg(cmd, MovieCfg())
+    _write(path, film_sessions(sessions, cfg, seconds), cfg, seconds)
+    for session in sessions:
+        readout = session.readout()
+        fate = f"fell at {readout.fallen_s:.1f} s" if readout.fallen else "did not fall"
+        print(f"{session.policy.name}: {fate}, error {readout.error:.2f} m/s")
+
+
+def _make_montage(cmd: PlayCmd) -> None:
+    from PIL import Image
+
+    from horizon_rl.viewer.montage import (
+        MONTAGE,
+        draw_parade,
+        film_parade,
+        start_parade,
+    )
+
+    policy = _load(cmd.policy)
+    both = cmd.video is None and cmd.picture is None
+    video, picture = cmd.video, cmd.picture
+    if both:
+        video, picture = Path("montage.mp4"), Path("montage.png")
+        check_movie_path(video)
+    if picture:
+        pixels = draw_parade(start_parade(policy, cmd.command))
+        encoded = BytesIO()
+        Image.fromarray(pixels).save(encoded, format="png")
+        write_file(picture, encoded.getvalue())
+        print(f"drawn in {picture}")
+    if video:
+        cfg, seconds = _movie_cfg(cmd, MONTAGE), cmd.seconds or MONTAGE_S
+        sessions = start_parade(policy, cmd.command)
+        _write(video, film_parade(sessions, cfg, seconds), cfg, seconds)
+
+
+def _movie_cfg(cmd: PlayCmd, usual: MovieCfg) -> MovieCfg:
+    width, height = parse_size(cmd.size) if cmd.size else (usual.width, usual.height)
+    is_gif = cmd.video is not None and cmd.video.suffix.lower() == ".gif"
+    fps = cmd.fps or (GIF_FPS if is_gif else usual.fps)
+    return MovieCfg(width=width, height=height, fps=fps)
+
+
+def _write(
+    path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg, seconds: float
+) -> None:
+    write_movie(path, _tracked(frames, cfg.num_frames(seconds), path), cfg)
+    print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")
+
+
+def _tracked(
+    frames: Iterable[np.ndarray], total: int, path: Path
+) -> Iterator[np.ndarray]:
+    console = Console(stderr=True)
+    yield from track(
+        frames,
+        description=f"{path.name}",
+        total=total,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
