@@ -1,0 +1,100 @@
+"""Movie files: frames to .mp4 or .gif, whole or not at all."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.durable import write_file
+from horizon_rl.errors import InputError, needs_extra, require
+
+GIF_FPS = 12.5
+GIF_PALETTE = (
+    "[0:v]split[a][b];[a]palettegen=max_colors=64:stats_mode=full[p];"
+    "[b][p]paletteuse=dither=none:diff_mode=rectangle"
+)
+"""Few colours and no dither: robots on a floor need no more, and it stays small."""
+ENCODERS: dict[str, dict[str, Any]] = {
+    # Plays from the first byte, and in every browser.
+    ".mp4": {
+        "codec": "libx264",
+        "quality": 7,
+        "output_params": ["-movflags", "+faststart"],
+    },
+    ".gif": {
+        "codec": "gif",
+        "pix_fmt_out": "pal8",
+        "output_params": ["-filter_complex", GIF_PALETTE, "-loop", "0"],
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovieCfg:
+    """Size and pace of a movie."""
+
+    width: int = 960
+    height: int = 540
+    fps: float = 25.0
+
+    def __post_init__(self):
+        require("frames per second", self.fps, 1.0, 50.0)
+        for name in ("width", "height"):
+            require(name, getattr(self, name), 64, 4096)
+            if getattr(self, name) % 2:
+                raise InputError(
+                    f"{name} is {getattr(self, name)}; accepted: even numbers"
+                )
+
+    def num_frames(self, seconds: float) -> int:
+        return max(1, round(seconds * self.fps))
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Read a size written as 960x540."""
+    found = re.fullmatch(r"(\d+)x(\d+)", text)
+    if not found:
+        raise InputError(f"size '{text}' is not of the form WIDTHxHEIGHT, as 960x540")
+    return int(found[1]), int(found[2])
+
+
+def check_movie_path(path: Path) -> None:
+    """Refuse a file that no movie can be written to, before the long work begins."""
+    if path.suffix.lower() not in ENCODERS:
+        raise InputError(f"{path}: a video's name ends in {' or '.join(ENCODERS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, not a file")
+    with needs_extra("viewer"):
+        import imageio_ffmpeg
+    try:
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
+        raise InputError(f"writing a video needs ffmpeg: {error}") from error
+
+
+def write_movie(path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg) -> None:
+    """Encode RGB frames, uint8 of shape (height, width, 3)."""
+    from imageio_ffmpeg import write_frames
+
+    with TemporaryDirectory() as folder:
+        aside = Path(folder, f"movie{path.suffix.lower()}")
+        writer: Any = write_frames(
+            str(aside),
+            (cfg.width, cfg.height),
+            fps=cfg.fps,  # pyright: ignore[reportArgumentType]
+            macro_block_size=2,
+            **ENCODERS[aside.suffix],
+        )
+        writer.send(None)
+        try:
+            for frame in frames:
+                writer.send(np.ascontiguousarray(frame))
+        finally:
+            writer.close()
+        write_file(path, aside.read_bytes())

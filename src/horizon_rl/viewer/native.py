@@ -1,0 +1,100 @@
+"""MuJoCo's own window: for those who sit at the machine."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from horizon_rl.errors import InputError
+from horizon_rl.physics import cores_for_physics
+from horizon_rl.viewer.carry import read_state, show_state
+from horizon_rl.viewer.pace import Pace
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.studio import add_arrow, add_tiles
+
+STEP, MAX_COMMAND, PUSH_M_S = 0.2, 1.5, 1.0
+UP, DOWN, LEFT, RIGHT, PAGE_UP, PAGE_DOWN = 265, 264, 263, 262, 266, 267
+ENTER, BACKSPACE, HOME = 257, 259, 268
+"""GLFW's numbers of the keys that MuJoCo's window leaves free."""
+STEERING = {
+    UP: (0, 1),
+    DOWN: (0, -1),
+    PAGE_UP: (1, 1),
+    PAGE_DOWN: (1, -1),
+    LEFT: (2, 1),
+    RIGHT: (2, -1),
+}
+HELP = (
+    "keys: up, down forward and back; left, right turn; page up, page down sideways; "
+    "home stops, enter pushes, backspace resets"
+)
+
+
+def play_native(session: Session) -> None:
+    """Show a session until its window is closed."""
+    check_display()
+    # Here, since it wants GLFW, which machines without a screen may lack.
+    from mujoco.viewer import launch_passive
+
+    robot, pace = session.robot, Pace()
+    data = read_state(robot, session.state)
+    pressed: SimpleQueue[int] = SimpleQueue()
+    with launch_passive(
+        robot.model,
+        data,
+        key_callback=pressed.put,
+        show_left_ui=False,
+        show_right_ui=False,
+    ) as window:
+        window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+        window.cam.trackbodyid = robot.trunk_body_id
+        window.cam.distance = 4.5 * robot.leg_length_m
+        window.cam.azimuth, window.cam.elevation = 125.0, -20.0
+        with cores_for_physics(session.backend):
+            while window.is_running():
+                while not pressed.empty():
+                    press(session, pressed.get())
+                for _ in range(pace.steps_due()):
+                    session.step()
+                with window.lock():
+                    show_state(robot, session.state, data)
+                    scene: Any = window.user_scn
+                    place = data.xpos[robot.trunk_body_id]
+                    scene.ngeom = 0
+                    add_tiles(scene, place)
+                    if (push := session.shown_push) is not None:
+                        add_arrow(scene, place + (0.0, 0.0, 0.05), push)
+                window.sync()
+                time.sleep(0.005)
+
+
+def press(session: Session, key: int) -> None:
+    """Do what a key stands for."""
+    others: dict[int, Callable[[], None]] = {
+        HOME: lambda: session.drive(np.zeros(3)),
+        ENTER: lambda: session.push(np.array((0.0, PUSH_M_S))),
+        BACKSPACE: session.reset,
+    }
+    if key in STEERING:
+        axis, sign = STEERING[key]
+        change = sign * STEP * np.eye(3)[axis]
+        session.drive(np.clip(session.command + change, -MAX_COMMAND, MAX_COMMAND))
+    elif key in others:
+        others[key]()
+
+
+def check_display() -> None:
+    """Refuse where no window can open."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY")
+    if platform.system() == "Linux" and not any(map(os.environ.get, screens)):
+        raise InputError(
+            "--native opens a window, and there is no display here: leave it out to "
+            "play in the browser, or take --video FILE.mp4"
+        )

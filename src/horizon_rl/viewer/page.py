@@ -1,0 +1,179 @@
+"""The page in the browser: the scene, the controls and the loop between them.
+
+One thread simulates. What a user does on the page arrives on others, so it is put into
+a queue and done between two steps: a session never changes in the middle of one.
+"""
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from queue import SimpleQueue
+
+import numpy as np
+
+from horizon_rl.errors import InputError, needs_extra
+from horizon_rl.physics import cores_for_physics
+from horizon_rl.viewer.carry import read_state, show_state
+from horizon_rl.viewer.pace import Pace
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.studio import arrow_tail
+
+with needs_extra("viewer"):
+    import viser
+
+    from horizon_rl.viewer.shapes import make_shapes
+
+LABEL = "horizon play"
+FRAME_S = 1.0 / 50.0
+READOUT_S = 0.2
+SKY = (232, 238, 245)
+
+
+class Page:
+    """A session in the browser."""
+
+    def __init__(self, session: Session, host: str, port: int):
+        """Serve at once; `run` moves the robot."""
+        self.session, self.pace = session, Pace()
+        check_address(host)
+        # It prints a banner; who starts a page says where it is in their own way.
+        with redirect_stdout(StringIO()):
+            self.server = viser.ViserServer(host, port, LABEL, verbose=False)
+        self.port = self.server.get_port()
+        self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.on_readout: list[Callable[[], None]] = []
+        """Called a few times a second, between two steps."""
+        self._bodies: dict[int, viser.FrameHandle] = {}
+        self._stopped = False
+        self._set_stage()
+        self.show_robot()
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Have something done between two steps; from any thread."""
+        self._todo.put(work)
+
+    def stop(self) -> None:
+        """End `run`; from any thread."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Simulate in real time until stopped."""
+        last_readout = 0.0
+        with cores_for_physics(self.session.backend):
+            while not self._stopped:
+                began = time.perf_counter()
+                self._do_all()
+                steps = self.pace.steps_due()
+                for _ in range(steps):
+                    self.session.step()
+                if steps:
+                    self.show_pose()
+                if began - last_readout >= READOUT_S:
+                    last_readout = began
+                    for show in self.on_readout:
+                        show()
+                time.sleep(max(0.001, FRAME_S - (time.perf_counter() - began)))
+        self.server.stop()
+
+    def tell(self, title: str, body: str) -> None:
+        """Show everybody a note, for a while."""
+        for client in self.server.get_clients().values():
+            client.add_notification(title, body, auto_close_seconds=6.0)
+
+    def show_robot(self) -> None:
+        """Put the session's body on stage in place of the last one."""
+        scene, model = self.server.scene, self.session.robot.model
+        self._data = read_state(self.session.robot, self.session.state)
+        with self.server.atomic():
+            for frame in self._bodies.values():
+                frame.remove()
+            self._bodies = {}
+            for shape in make_shapes(model):
+                body = shape.body_id
+                root = f"/robot/{body}"
+                if body not in self._bodies:
+                    self._bodies[body] = scene.add_frame(root, show_axes=False)
+                scene.add_mesh_simple(
+                    f"{root}/{shape.name}",
+                    shape.vertices,
+                    shape.faces,
+                    color=shape.color,
+                    position=shape.position,
+                    wxyz=shape.wxyz,
+                    flat_shading=shape.has_edges,
+                )
+        self.show_pose()
+
+    def show_pose(self) -> None:
+        """Move the bodies to where they are now."""
+        session, data = self.session, self._data
+        show_state(session.robot, session.state, data)
+        place = data.xpos[session.robot.trunk_body_id]
+        push = session.shown_push
+        # The robot stays in the middle and the floor goes by: cameras are the user's.
+        origin = np.array((place[0], place[1], 0.0))
+        with self.server.atomic():
+            for body, frame in self._bodies.items():
+                frame.position = data.xpos[body] - origin
+                frame.wxyz = data.xquat[body]
+            self._floor.position = -(origin % 1.0)
+            self._arrow.visible = push is not None
+            if push is not None:
+                tip = np.array((0.0, 0.0, place[2] + 0.05))
+                self._arrow.points = np.array(
+                    [[arrow_tail(tip, push), tip]], np.float32
+                )
+
+    def _set_stage(self) -> None:
+        server = self.server
+        server.gui.configure_theme(
+            control_width="large", show_logo=False, show_share_button=False
+        )
+        server.gui.main_panel.dock_right()
+        scene = server.scene
+        scene.set_up_direction("+z")
+        scene.set_background_image(np.full((2, 2, 3), SKY, np.uint8))
+        self._floor = scene.add_grid(
+            "/floor",
+            width=24.0,
+            height=24.0,
+            cell_size=0.5,
+            section_size=1.0,
+            cell_color=(225, 228, 233),
+            section_color=(165, 172, 182),
+            plane_color=(250, 250, 252),
+            plane_opacity=1.0,
+            shadow_opacity=0.25,
+        )
+        points = np.zeros((1, 2, 3), np.float32)
+        self._arrow = scene.add_arrows(
+            "/push",
+            points,
+            (220, 40, 40),
+            shaft_radius=0.02,
+            head_radius=0.05,
+            head_length=0.1,
+            visible=False,
+        )
+        size = self.session.robot.leg_length_m
+        server.initial_camera.position = (3.0 * size, 3.0 * size, 1.9 * size)
+        server.initial_camera.look_at = (0.0, 0.0, 0.5 * size)
+
+    def _do_all(self) -> None:
+        while not self._todo.empty():
+            self._todo.get()()
+
+
+def check_address(host: str) -> None:
+    """Refuse an address that is not this machine's: viser would wait for ever."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind(address)
+    except OSError as error:
+        raise InputError(
+            f"cannot serve on '{host}': {error.strerror or error}. Accepted: an address "
+            "of this machine, as 127.0.0.1 or 0.0.0.0"
+        ) from error

@@ -1,0 +1,111 @@
+"""What a session starts from: free play at the baseline, or a scenario of a suite."""
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from horizon_rl.domains import Catalogue, paper_catalogue
+from horizon_rl.errors import InputError, unknown
+from horizon_rl.evaluation.suite import PUSH
+from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.task import TaskCfg
+from horizon_rl.viewer.levels import Values
+from horizon_rl.viewer.outfit import Outfit, parse_outfit
+
+SCENARIO = "SUITE:COLUMN[@SEVERITY][#NUMBER], as in ood:all@0.5#17"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Script:
+    """What happens by itself: the commands and pushes of a scenario."""
+
+    commands: np.ndarray
+    """[k, 3] one after the other, each for `TaskCfg.hold_steps`."""
+    push_steps: np.ndarray
+    """[pushes] control step before which each push comes."""
+    noise_seed: int
+    row: int
+    """Number of the scenario: it has its own sensor noise."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Setup:
+    """A world to begin with."""
+
+    title: str
+    outfit: Outfit
+    catalogue: Catalogue
+    values: Values
+    task: TaskCfg = field(default_factory=TaskCfg)
+    script: Script | None = None
+    """None: commands and pushes are the user's."""
+
+
+def free_setup(robot: str, catalogue: Catalogue | None = None) -> Setup:
+    """Put a robot into the middle of the baseline ranges, nothing planned."""
+    catalogue = catalogue or paper_catalogue()
+    return Setup(
+        title="",
+        outfit=parse_outfit(robot),
+        catalogue=catalogue,
+        values=middle_values(catalogue),
+    )
+
+
+def middle_values(catalogue: Catalogue) -> dict[str, np.ndarray]:
+    """Return the middle of every parameter's baseline."""
+    return {
+        name: np.full(p.draws, (p.baseline.low + p.baseline.high) / 2.0)
+        for name, p in catalogue.parameters.items()
+    }
+
+
+def load_scenario(
+    name: str, robot: str | None = None, catalogue: Catalogue | None = None
+) -> Setup:
+    """Load one frozen scenario by its name, `SCENARIO`."""
+    parts = re.fullmatch(r"(.+?):([^@#]+)(?:@([^#]+))?(?:#(.+))?", name)
+    if not parts:
+        raise InputError(f"scenario '{name}' is not of the form {SCENARIO}")
+    source, column_name, severity, number = parts.groups()
+    suite = load_suite(
+        source, None if severity is None else _number(name, severity), robot, catalogue
+    )
+    columns = {column.name: column for column in suite.columns}
+    if column_name not in columns:
+        raise InputError(unknown("column", column_name, columns))
+    row = 0 if number is None else int(_number(name, number, whole=True))
+    if not 0 <= row < suite.num_episodes:
+        raise InputError(
+            f"scenario '{name}': suite '{suite.name}' has 0..{suite.num_episodes - 1}"
+        )
+    frozen = suite.frozen[column_name]
+    at = "" if suite.severity is None else f"@{suite.severity:g}"
+    return Setup(
+        title=f"{suite.name}:{column_name}{at}#{row}",
+        outfit=parse_outfit(columns[column_name].robot),
+        catalogue=frozen.catalogue,
+        values={k: np.atleast_1d(v[row]) for k, v in frozen.instances.items()},
+        task=frozen.task,
+        script=Script(
+            commands=frozen.commands[row],
+            push_steps=frozen.push_steps[row],
+            noise_seed=frozen.noise_seed,
+            row=row,
+        ),
+    )
+
+
+def pushes_of(values: Values) -> np.ndarray:
+    """Return the planned pushes, [pushes, 2], in the reference body's m/s."""
+    return np.reshape(values.get(PUSH, ()), (-1, 2))
+
+
+def _number(name: str, text: str, whole: bool = False) -> float:
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        raise InputError(
+            f"scenario '{name}': '{text}' is no number. Accepted: {SCENARIO}"
+        ) from None

@@ -1,0 +1,49 @@
+"""MuJoCo's window, with a stand-in for the window itself: there is no screen here."""
+
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip("mujoco")
+pytest.importorskip("glfw")
+
+
+def make_window(model, frames: int, keys, press) -> SimpleNamespace:
+    scene = mujoco.MjvScene(model, maxgeom=500)
+    window = SimpleNamespace(cam=mujoco.MjvCamera(), user_scn=scene, drawn=[])
+
+    def is_running() -> bool:
+        if len(window.drawn) == 3:
+            for key in keys:
+                press(key)
+        return len(window.drawn) < frames
+
+    window.is_running = is_running
+    window.lock = nullcontext
+    window.sync = lambda: window.drawn.append(scene.ngeom)
+    return window
+
+
+def test_window_shows_the_session_and_takes_keys(monkeypatch):
+    from horizon_rl.evaluation.policies import load_policy
+    from horizon_rl.viewer.native import ENTER, LEFT, UP, play_native
+    from horizon_rl.viewer.session import Session
+    from horizon_rl.viewer.setup import free_setup
+
+    windows = []
+
+    @contextmanager
+    def launch(model, data, *, key_callback, **_):
+        windows.append(make_window(model, 60, (UP, UP, LEFT, ENTER), key_callback))
+        yield windows[0]
+
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("mujoco.viewer.launch_passive", launch)
+    session = Session(load_policy("stand"), free_setup("go2"))
+    play_native(session)
+    np.testing.assert_allclose(session.command, (0.4, 0.0, 0.2))
+    assert session.steps > 5 and session.last_push_step >= 0
+    # The tiles of the floor, and then an arrow.
+    assert windows[0].drawn[-1] == windows[0].drawn[0] + 1

@@ -1,0 +1,154 @@
+"""The page in a real browser."""
+
+import time
+from collections.abc import Callable, Iterator
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("viser", reason="needs the extra viewer")
+
+from browsing import listen_for_errors
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.viewer.page import Page
+from horizon_rl.viewer.panel import Panel
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.setup import free_setup, load_scenario
+
+POLICIES = ("base-mlp", "core-mlp", "stand")
+
+
+def serve(source: str, setup) -> SimpleNamespace:
+    session = Session(load_policy(source), setup)
+    shown = Page(session, "127.0.0.1", 0)
+    Panel(shown, POLICIES, source)
+    thread = Thread(target=shown.run, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{shown.port}"
+    return SimpleNamespace(session=session, page=shown, thread=thread, url=url)
+
+
+@pytest.fixture
+def walking() -> Iterator[SimpleNamespace]:
+    served = serve("base-mlp", free_setup("go2"))
+    served.session.drive(np.array((0.8, 0.0, 0.0)))
+    yield served
+    served.page.stop()
+    served.thread.join(10.0)
+    assert not served.thread.is_alive()
+
+
+def wait_for(fact: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def open_viewer(page, url: str) -> list[str]:
+    errors = listen_for_errors(page)
+    page.goto(url)
+    page.get_by_text("on its feet").wait_for(timeout=60_000)
+    return errors
+
+
+def type_into(page, label: str, value: str) -> None:
+    """Type a number into the box beside the visible slider of that label."""
+    row = page.get_by_text(label, exact=True).locator("visible=true").first
+    box = row.locator("xpath=ancestor::div[.//input][1]//input").last
+    box.fill(value)
+    box.press("Enter")
+
+
+def test_robot_moves_and_answers_to_the_page(walking, page):
+    session = walking.session
+    errors = open_viewer(page, walking.url)
+    canvas = page.locator("canvas").first
+    before = canvas.screenshot()
+    place = session.backend.state.root_position[0, 0].item()
+    wait_for(lambda: session.backend.state.root_position[0, 0].item() > place + 0.2)
+    assert canvas.screenshot() != before
+
+    # A slider changes the physics: a heavier robot stands lower.
+    page.get_by_text("Stop (space)").click()
+    wait_for(lambda: not session.command.any())
+    time.sleep(1.0)
+    light = session.readout()
+    page.get_by_role("tab", name="Physics").click()
+    page.get_by_text("mass", exact=True).locator("visible=true").last.click()
+    type_into(page, "scale", "1.8")
+    page.get_by_text("27.4 kg").wait_for(timeout=20_000)
+    assert session.readout().mass_kg == pytest.approx(1.8 * light.mass_kg)
+    page.get_by_text("outside").first.wait_for(timeout=20_000)
+    wait_for(lambda: session.readout().height_m < light.height_m - 0.01)
+
+    # A knee is locked in place, and the page shows the new body.
+    page.get_by_role("tab", name="Body").click()
+    page.get_by_text("front-knees-locked", exact=True).click()
+    wait_for(lambda: session.outfit.name == "go2+front-knees-locked")
+
+    # A push pushes.
+    page.get_by_role("tab", name="Drive").click()
+    type_into(page, "strength, m/s", "1.5")
+    page.get_by_text("Push (P)").click()
+    wait_for(lambda: session.last_push_step >= 0 or session.falls > 0)
+    assert np.linalg.norm(session.planned_push) == pytest.approx(1.5)
+
+    # Keys drive.
+    page.mouse.click(300, 400)
+    page.keyboard.press("u")
+    wait_for(lambda: session.command[2] == pytest.approx(0.2))
+    page.keyboard.press("Space")
+    wait_for(lambda: not session.command.any())
+    assert errors == []
+
+
+def test_impossible_change_is_said_and_changes_nothing():
+    said, synced = [], []
+
+    def refuse() -> None:
+        raise InputError("no such physics")
+
+    panel: Any = SimpleNamespace(
+        _page=SimpleNamespace(tell=lambda *words: said.append(words)),
+        _sync=lambda: synced.append(True),
+    )
+    Panel._try(panel, refuse, False)
+    assert said == [("not possible", "no such physics")] and synced
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
+def test_address_of_another_machine_is_refused(host):
+    with pytest.raises(InputError, match=f"cannot serve on '{host}'"):
+        Page(Session(load_policy("stand"), free_setup("go2")), host, 0)
+
+
+def test_second_page_takes_another_port():
+    session = Session(load_policy("stand"), load_scenario("ood:mass@0.5#1"))
+    first = Page(session, "127.0.0.1", 0)
+    second = Page(session, "127.0.0.1", first.port)
+    try:
+        assert second.port != first.port
+    finally:
+        first.server.stop()
+        second.server.stop()
+
+
+def test_every_parameter_has_a_slider():
+    session = Session(load_policy("stand"), free_setup("go2"))
+    shown = Page(session, "127.0.0.1", 0)
+    try:
+        knobs = Panel(shown, POLICIES, "stand")._knobs
+    finally:
+        shown.server.stop()
+    # The push has sliders of its own.
+    names = {knob.name for knob in knobs} | {"disturbance.push_velocity"}
+    assert names == set(session.setup.catalogue.parameters)
+    assert len(knobs) == 9 + 3 * 3 + 2
+    (mass,) = [knob for knob in knobs if knob.name == "mass.scale"]
+    assert (mass.slider.min, mass.slider.max, mass.slider.value) == (0.4, 5.0, 1.0)

@@ -1,0 +1,237 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+from horizon_rl.domains import shipped_catalogue
+from horizon_rl.errors import InputError
+from horizon_rl.evaluation.array_cache import ArrayCache
+from horizon_rl.evaluation.evaluate import Evaluator
+from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.viewer.carry import read_state
+from horizon_rl.viewer.outfit import Outfit
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.setup import free_setup, load_scenario
+
+
+def start(policy: str = "stand", robot: str = "go2") -> Session:
+    return Session(load_policy(policy), free_setup(robot))
+
+
+def advance(session: Session, seconds: float) -> Session:
+    for _ in range(round(seconds * 50)):
+        session.step()
+    return session
+
+
+def height_with(**values: float) -> float:
+    session = start()
+    session.set_values({k.replace("__", "."): np.array([v]) for k, v in values.items()})
+    return advance(session, 2.0).readout().height_m
+
+
+def test_heavier_robot_stands_lower():
+    assert height_with(mass__scale=2.0) < height_with(mass__scale=1.0) - 0.01
+
+
+def test_softer_robot_stands_lower():
+    assert height_with(actuation__stiffness=20.0) < height_with() - 0.01
+
+
+def test_change_of_physics_keeps_pose_and_speed():
+    session = advance(start("base-mlp"), 0.5)
+    before = read_state(session.robot, session.state)
+    session.set_values({"mass.scale": np.array([1.5])})
+    after = read_state(session.robot, session.state)
+    np.testing.assert_allclose(after.qpos, before.qpos, atol=1e-12)
+    np.testing.assert_allclose(after.qvel, before.qvel, atol=1e-12)
+    assert session.readout().mass_kg == pytest.approx(1.5 * 15.206, rel=1e-3)
+
+
+def test_push_changes_the_velocity_by_what_was_asked_in_the_robots_own_frame():
+    session = advance(start(), 1.0)
+    state = session.backend.state
+    # Turned left by a quarter: its left is the world's -x.
+    state.root_quat[0] = state.root_quat.new_tensor((0.5**0.5, 0.0, 0.0, 0.5**0.5))
+    session.push(np.array((0.0, 0.7)))
+    np.testing.assert_allclose(session._next_push, (-0.7, 0.0), atol=1e-6)
+    before = state.linear_velocity[0, 0].item()
+    session.step()
+    assert state.linear_velocity[0, 0].item() - before == pytest.approx(-0.7, abs=0.2)
+    assert session.shown_push is not None
+    np.testing.assert_allclose(session.shown_push, (-0.7, 0.0), atol=1e-6)
+    assert not session._next_push.any()
+
+
+def slide_m(friction: float) -> float:
+    session = advance(start(), 1.0)
+    names = ("contact.static_friction", "contact.dynamic_friction")
+    session.set_values({name: np.array([friction]) for name in names})
+    before = session.backend.state.root_position[0].clone()
+    session.push(np.array((0.6, 0.0)))
+    advance(session, 1.0)
+    return float((session.backend.state.root_position[0] - before).norm())
+
+
+def test_robot_slides_further_on_ice():
+    assert slide_m(0.05) > 2.0 * slide_m(1.2)
+
+
+def test_payload_adds_its_mass_and_keeps_the_pose():
+    session = advance(start("base-mlp"), 0.5)
+    before = read_state(session.robot, session.state)
+    session.wear(Outfit(robot="go2", payload_kg=4.0, payload_x_m=0.1))
+    after = read_state(session.robot, session.state)
+    assert session.readout().mass_kg == pytest.approx(15.206 + 4.0, abs=0.01)
+    np.testing.assert_allclose(after.qpos[:19], before.qpos[:19], atol=1e-9)
+    advance(session, 1.0)
+    assert not session.fallen
+
+
+def test_stilts_lift_the_trunk_and_leave_the_feet_on_the_ground():
+    session = advance(start(), 1.0)
+    before = session.readout().height_m
+    session.wear(session.outfit.with_intervention("stilts", True))
+    assert 0.09 < session.readout().height_m - before < 0.15
+    advance(session, 0.04)
+    assert session.backend.state.foot_force.sum() > 50.0
+
+
+def test_locked_knees_do_not_move():
+    session = start("base-mlp")
+    session.drive(np.array((0.8, 0.0, 0.0)))
+    advance(session, 0.5)
+    session.wear(session.outfit.with_intervention("front-knees-locked", True))
+    knees = session.backend.state.joint_position[0, [2, 5]].clone()
+    for _ in range(50):
+        session.step()
+        now = session.backend.state.joint_position[0, [2, 5]]
+        assert (now - knees).abs().max() < 2e-3
+
+
+def test_interventions_come_off_again():
+    session = start()
+    session.wear(session.outfit.with_intervention("payload-5kg", True))
+    session.wear(session.outfit.with_intervention("payload-5kg", False))
+    assert session.outfit == Outfit(robot="go2")
+    assert session.readout().mass_kg == pytest.approx(15.206, abs=0.01)
+
+
+def test_another_robot_stands_at_its_own_height():
+    session = advance(start(), 0.5)
+    session.wear(Outfit(robot="b2"))
+    advance(session, 1.0)
+    assert 0.47 < session.readout().height_m < 0.55
+    assert not session.fallen
+
+
+def test_fallen_robot_is_put_up_again_if_asked():
+    session = start()
+    session.auto_reset = True
+    session.set_values({"mass.scale": np.array([5.0])})
+    session.push(np.array((0.0, 4.0)))
+    steps = 0
+    while not session.fallen and steps < 200:
+        session.step()
+        steps += 1
+    assert session.fallen and session.falls == 1
+    advance(session, 1.1)
+    assert session.steps < 60
+
+
+def test_impossible_value_is_refused_and_changes_nothing():
+    session = start()
+    with pytest.raises(InputError, match="mass.scale = -1"):
+        session.set_values({"mass.scale": np.array([-1.0])})
+    with pytest.raises(InputError, match="did you mean 'mass.scale'"):
+        session.set_values({"mass.scal": np.array([1.0])})
+    assert session.values["mass.scale"] == 1.0
+    session.step()
+
+
+def test_imported_robot_takes_no_payload(tmp_path):
+    with pytest.raises(InputError, match="presets only"):
+        Outfit(robot="mine.xml", payload_kg=3.0).build()
+
+
+@pytest.mark.parametrize(("name", "column"), [("paper", "mass"), ("extended", "all")])
+def test_session_does_to_the_bit_what_an_evaluation_counts(name, column):
+    catalogue = shipped_catalogue(name)
+    suite = load_suite("ood", 0.5, catalogue=catalogue)
+    columns = tuple(c for c in suite.columns if c.name == column)
+    suite = replace(suite, columns=columns)
+    policy = load_policy("base-mlp")
+    evaluator = Evaluator(ArrayCache(None))
+    counted = evaluator.evaluate(policy, suite, 2).columns[column]
+    for number in range(2):
+        setup = load_scenario(f"ood:{column}@0.5#{number}", catalogue=catalogue)
+        session = Session(policy, setup, exact=True)
+        while not session.fallen and session.steps < setup.task.max_steps:
+            session.step()
+        assert session.steps == counted.length[number]
+        error = session.readout().error
+        assert error == pytest.approx(counted.tracking_error[number], rel=1e-5)
+
+
+def test_driving_by_hand_ends_the_scenarios_own_commands_until_it_is_replayed():
+    session = Session(load_policy("stand"), load_scenario("ood:mass@0.5#1"))
+    planned = session.command.copy()
+    assert planned.any()
+    session.drive(np.array((0.1, 0.0, 0.0)))
+    session.reset()
+    session.step()
+    assert session.command[0] == 0.1
+    session.replay()
+    session.step()
+    np.testing.assert_array_equal(session.command, planned)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ood", "not of the form"),
+        ("ood:mas#1", "did you mean 'mass'"),
+        ("odd:mass", "did you mean 'ood'"),
+        ("ood:mass@high", "no number"),
+        ("ood:mass@3", "0..1"),
+        ("ood:mass#1024", "0..1023"),
+        ("ood:mass#x", "no number"),
+        ("robots:spot@0.5", "no severity"),
+    ],
+)
+def test_wrong_scenario_is_refused_with_what_is_accepted(name, message):
+    with pytest.raises(InputError, match=message):
+        load_scenario(name)
+
+
+def test_scenario_of_an_intervention_has_its_body():
+    setup = load_scenario("interventions:stilts#2")
+    assert setup.outfit == Outfit(robot="go2", interventions=("stilts",))
+    assert setup.title == "interventions:stilts#2"
+
+
+def test_late_actions_and_poor_sensors_are_set_in_mid_stride():
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    session = Session(load_policy("base-mlp"), setup)
+    session.drive(np.array((0.8, 0.0, 0.0)))
+    advance(session, 1.0)
+    session.set_values(
+        {"latency.action_delay": np.array([0.03]), "sensing.gyro_bias": np.zeros(3)}
+    )
+    advance(session, 1.0)
+    assert not session.fallen
+    session.set_values({"sensing.lost_readings": np.array([0.3])})
+    advance(session, 0.2)
+
+
+def test_example_in_the_docs_runs():
+    page = Path(__file__).parents[2] / "docs" / "play.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    world: dict = {}
+    exec(code, world)
+    assert world["session"].readout().mass_kg == pytest.approx(1.5 * (15.206 + 3.0), 1e-3)
