@@ -24,7 +24,8 @@ def commands() -> list[str]:
         for block in blocks(page, "sh")
         for line in block.splitlines()
     )
-    shown = (line.split("#")[0].strip() for line in lines)
+    # Only what follows a space is a comment to a shell: ood:mass#1 is a word.
+    shown = (re.split(r"(?:^|\s)#", line)[0].strip() for line in lines)
     return sorted({line for line in shown if line.startswith("horizon ")})
 
 

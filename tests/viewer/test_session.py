@@ -154,9 +154,16 @@ def test_impossible_value_is_refused_and_changes_nothing():
     session.step()
 
 
-def test_imported_robot_takes_no_payload(tmp_path):
+def test_imported_robot_is_changed_in_mid_stride_but_takes_no_payload():
+    path = str(Path(__file__).parents[2] / "examples" / "own_robot.xml")
+    session = advance(start("stand", path), 0.5)
+    before = session.readout()
+    session.set_values({"mass.scale": np.array([1.5])})
+    assert session.readout().mass_kg == pytest.approx(1.5 * before.mass_kg)
+    assert session.readout().height_m == pytest.approx(before.height_m)
     with pytest.raises(InputError, match="presets only"):
-        Outfit(robot="mine.xml", payload_kg=3.0).build()
+        session.wear(Outfit(robot=path, payload_kg=3.0))
+    session.step()
 
 
 @pytest.mark.parametrize(("name", "column"), [("paper", "mass"), ("extended", "all")])
@@ -234,4 +241,6 @@ def test_example_in_the_docs_runs():
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     world: dict = {}
     exec(code, world)
-    assert world["session"].readout().mass_kg == pytest.approx(1.5 * (15.206 + 3.0), 1e-3)
+    assert world["session"].readout().mass_kg == pytest.approx(
+        1.5 * (15.206 + 3.0), 1e-3
+    )

@@ -44,10 +44,16 @@ def check_outputs(figures: Path | None, json: Path | None) -> None:
     """Refuse places that nothing can be written to before the long work begins."""
     if figures and figures.exists() and not figures.is_dir():
         raise InputError(f"--figures {figures}: a file, not a folder")
-    if json and not json.parent.is_dir():
-        raise InputError(f"--json {json}: no folder {json.parent}")
-    if json and json.is_dir():
-        raise InputError(f"--json {json}: a folder, not a file")
+    if json:
+        check_file("--json", json)
+
+
+def check_file(flag: str, path: Path) -> None:
+    """Refuse a place where no file can be."""
+    if not path.parent.is_dir():
+        raise InputError(f"{flag} {path}: no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{flag} {path}: a folder, not a file")
 
 
 def find_journal(path: Path) -> Path:

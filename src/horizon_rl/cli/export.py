@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from horizon_rl.cli.common import Terminal
+from horizon_rl.cli.common import Terminal, check_file
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, needs_extra
 
@@ -70,10 +70,7 @@ def _check_out(flag: str, path: Path, suffix: str) -> None:
     """Refuse a place that nothing can be written to before the work begins."""
     if path.suffix != suffix:
         raise InputError(f"{flag} {path}: the name must end in {suffix}")
-    if not path.parent.is_dir():
-        raise InputError(f"{flag} {path}: no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"{flag} {path}: a folder, not a file")
+    check_file(flag, path)
 
 
 def _print(cmd: ExportCmd, exported: Exported) -> None:

@@ -28,7 +28,7 @@ from horizon_rl.task.motion import Motion, observe_motion
 from horizon_rl.task.noise import fold_seed
 from horizon_rl.task.observations import observe
 from horizon_rl.task.sensing import make_sensors
-from horizon_rl.viewer.carry import carry_state
+from horizon_rl.viewer.carry import carry_state, read_state
 from horizon_rl.viewer.levels import Values
 from horizon_rl.viewer.outfit import Outfit
 from horizon_rl.viewer.setup import Setup
@@ -113,9 +113,9 @@ class Session:
                 raise InputError(unknown("parameter", name, self.values))
         shapes = {name: value.shape for name, value in self.values.items()}
         changed = {k: np.broadcast_to(v, shapes[k]) for k, v in changes.items()}
-        values, state = self.values | changed, self.state
-        self._take(self.robot, values)
-        self._go_on(*carry_state(self.robot, state, self.robot))
+        now = read_state(self.robot, self.state)
+        self._take(self.robot, self.values | changed)
+        self._go_on(now.qpos, now.qvel)
 
     def wear(self, outfit: Outfit) -> None:
         """Change the body: in mid-stride, or standing if it is another robot."""
