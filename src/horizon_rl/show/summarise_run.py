@@ -57,6 +57,9 @@ def summarise_run(
         ended = budget.spent
     standing = "finished" if ended else "running" if traces.locked else "stopped"
     ranks = find(context, int, "ranks") or 1
+    checkpoint = _checkpoint(run, kind, entries, traces.checkpoints)
+    # A shipped run, whose last checkpoint is the policy itself, cannot go on.
+    can_go_on = standing == "stopped" and (checkpoint is None or checkpoint.exists)
     return RunSummary(
         run=str(run),
         kind=kind,
@@ -66,7 +69,7 @@ def summarise_run(
         ranks=ranks,
         standing=standing,
         ended=ended,
-        resume=resume_command(run, kind, ranks) if standing == "stopped" else None,
+        resume=resume_command(run, kind, ranks) if can_go_on else None,
         age_s=traces.age_s,
         is_silent=standing == "running" and traces.age_s > _patience_s(traces.times),
         budget=budget,
@@ -83,7 +86,7 @@ def summarise_run(
         progress=progress,
         times=times,
         anchor=_drift(entries),
-        checkpoint=_checkpoint(run, kind, entries, traces.checkpoints),
+        checkpoint=checkpoint,
     )
 
 
