@@ -188,6 +188,8 @@ def test_real_training_writes_what_is_read(run, capsys):
     assert (data["method"], data["seed"]) == (cfg.method, cfg.seed)
     assert data["budget"]["steps"] == cfg.steps
     assert data["start"] == "from scratch"
-    assert data["resume"].startswith(
+    assert data["resume"] is None, "the checkpoint that its journal tells of is gone"
+    (run / "checkpoints" / "initial").mkdir(parents=True)
+    assert status_json(capsys, run)["resume"].startswith(
         "torchrun --nproc-per-node 3 -m horizon_rl train --resume "
     )

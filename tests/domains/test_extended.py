@@ -58,8 +58,6 @@ def test_groups_are_named_beside_the_core():
     )
     assert EXTENDED.select("latency, core") == ("latency", *CORE_GROUPS)
     assert EXTENDED.select("full") == EXTENDED.names
-    # A group named twice is one group.
-    assert EXTENDED.select("core,mass") == CORE_GROUPS
     with pytest.raises(InputError, match="unknown group 'sensng'.*'sensing'"):
         EXTENDED.select("core,sensng")
 

@@ -75,7 +75,7 @@ class Catalogue:
                 f"Accepted: {', '.join(self.names)}"
             )
         names = [name for part in asked for name in sets.get(part, (part,))]
-        return tuple(dict.fromkeys(self[name].name for name in names))
+        return tuple(self[name].name for name in names)
 
     def parse_levels(self, text: str) -> dict[str, float]:
         """Read levels written as `mass=0.5,com=0.2`; `all=0.25` names every group."""

@@ -27,7 +27,7 @@ ENGINES = (
 )
 SOURCES = (
     *("domains", "evaluation", "learning", "physics", "robots", "task"),
-    *("graphs.py", "records.py", "toml_text.py"),
+    *("graphs.py", "named_code.py", "records.py", "toml_text.py"),
 )
 """Parts of this package that an episode hangs on."""
 
