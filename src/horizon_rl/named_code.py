@@ -33,11 +33,10 @@ def find_code(source: str, kind: str, accepted: str) -> Any:
     return getattr(loaded, attribute)
 
 
-def code_digest(source: str, kind: str, accepted: str) -> str:
-    """Return a hash of the file that `source` lies in; not of what that imports."""
+def code_digest(source: str) -> str:
+    """Return a hash of the file of what was found; not of what that file imports."""
     module, _, _ = source.rpartition(":")
     if not module.endswith(".py"):
-        find_code(source, kind, accepted)
         module = inspect.getfile(sys.modules[module])
     return hashlib.sha256(Path(module).read_bytes()).hexdigest()
 

@@ -96,6 +96,11 @@ def test_other_code_is_another_suite(mine, tmp_path):
     assert len(digests) == 2
 
 
+def test_a_suite_without_its_code_is_refused(mine):
+    with pytest.raises(InputError, match="there is no file .*cod.py"):
+        load_suite("ood", 0.5, catalogue=load_catalogue(mine("cod.py:loosen"))).digest  # noqa: B018
+
+
 def test_impossible_values_of_one_s_own_are_refused_in_a_suite(tmp_path):
     catalogue = load_catalogue(EXAMPLES / "payload.toml")
     suite = tmp_path / "suite.toml"

@@ -113,6 +113,8 @@ def test_broken_off_video_leaves_what_was_there(tmp_path):
         ("base-mlp --seconds 3", "--seconds goes with --video"),
         ("base-mlp --montage --robot go2", "its own robots"),
         ("base-mlp --montage --picture a.jpg", "must end in .png"),
+        ("base-mlp --montage --catalogue extended", "the paper's baseline"),
+        ("base-mlp --scenario ood:mass --command 1 0 0", "leave out --command"),
         ("base-mlp --native --video film.mp4", "leave out --video"),
     ],
 )

@@ -1,10 +1,15 @@
 """MuJoCo's window, with a stand-in for the window itself: there is no screen here."""
 
+import sys
+import time
 from contextlib import contextmanager, nullcontext
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from horizon_rl.errors import InputError
 
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("glfw")
@@ -32,14 +37,17 @@ def test_window_shows_the_session_and_takes_keys(monkeypatch):
     from horizon_rl.viewer.session import Session
     from horizon_rl.viewer.setup import free_setup
 
-    windows = []
+    windows, drawn = [], Event()
+    drawing = Thread(target=lambda: time.sleep(0.3) or drawn.set())
 
     @contextmanager
     def launch(model, data, *, key_callback, **_):
         windows.append(make_window(model, 60, (UP, UP, LEFT, ENTER), key_callback))
+        windows[0].close = drawing.start
         yield windows[0]
 
     monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("glfw.init", lambda: True)
     monkeypatch.setattr("mujoco.viewer.launch_passive", launch)
     session = Session(load_policy("stand"), free_setup("go2"))
     play_native(session)
@@ -47,3 +55,14 @@ def test_window_shows_the_session_and_takes_keys(monkeypatch):
     assert session.steps > 5 and session.last_push_step >= 0
     # The tiles of the floor, and then an arrow.
     assert windows[0].drawn[-1] == windows[0].drawn[0] + 1
+    assert drawn.is_set(), "its thread was left behind"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs no display elsewhere")
+def test_display_that_is_not_there_is_refused(monkeypatch):
+    from horizon_rl.viewer.native import check_display
+
+    monkeypatch.setenv("DISPLAY", ":8765")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(InputError, match="there is no display here"):
+        check_display()

@@ -11,7 +11,7 @@ from horizon_rl.domains import shipped_catalogue
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.viewer.carry import read_state
 from horizon_rl.viewer.outfit import Outfit
@@ -234,6 +234,22 @@ def test_late_actions_and_poor_sensors_are_set_in_mid_stride():
     assert not session.fallen
     session.set_values({"sensing.lost_readings": np.array([0.3])})
     advance(session, 0.2)
+
+
+def test_readings_that_are_lost_from_now_on_leave_the_last_one():
+    seen = []
+
+    def stand(observations: np.ndarray) -> np.ndarray:
+        seen.append(observations[0, 3:6])
+        return np.zeros((1, 12), np.float32)
+
+    policy = EvaluatedPolicy("seen", lambda device: as_policy(stand))
+    session = Session(policy, free_setup("go2", shipped_catalogue("extended")))
+    advance(session, 0.2)
+    session.set_values({"sensing.lost_readings": np.array([1.0])})
+    advance(session, 0.2)
+    # Gravity points down; a reading that never was would be zero.
+    np.testing.assert_allclose(seen, [(0.0, 0.0, -1.0)] * len(seen), atol=0.15)
 
 
 def test_example_in_the_docs_runs():

@@ -26,11 +26,13 @@ POLICIES = ("base-mlp", "core-mlp", "stand")
 def serve(source: str, setup) -> SimpleNamespace:
     session = Session(load_policy(source), setup)
     shown = Page(session, "127.0.0.1", 0)
-    Panel(shown, POLICIES, source)
+    panel = Panel(shown, POLICIES, source)
     thread = Thread(target=shown.run, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{shown.port}"
-    return SimpleNamespace(session=session, page=shown, thread=thread, url=url)
+    return SimpleNamespace(
+        session=session, page=shown, panel=panel, thread=thread, url=url
+    )
 
 
 @pytest.fixture
@@ -81,6 +83,8 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
     light = session.readout()
     page.get_by_role("tab", name="Physics").click()
     page.get_by_text("mass", exact=True).locator("visible=true").last.click()
+    type_into(page, "scale", "99")
+    wait_for(lambda: session.values["mass.scale"] == 5.0)
     type_into(page, "scale", "1.8")
     page.get_by_text("27.4 kg").wait_for(timeout=20_000)
     assert session.readout().mass_kg == pytest.approx(1.8 * light.mass_kg)
@@ -94,6 +98,9 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
 
     # A push pushes.
     page.get_by_role("tab", name="Drive").click()
+    type_into(page, "strength, m/s", "99")
+    page.get_by_text("toward, degrees").click()
+    wait_for(lambda: walking.panel._strength.value == 5.0)
     type_into(page, "strength, m/s", "1.5")
     page.get_by_text("Push (P)").click()
     wait_for(lambda: session.last_push_step >= 0 or session.falls > 0)

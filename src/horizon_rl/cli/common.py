@@ -1,6 +1,7 @@
 """What several commands share."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -54,6 +55,15 @@ def check_file(flag: str, path: Path) -> None:
         raise InputError(f"{flag} {path}: no folder {path.parent}")
     if path.is_dir():
         raise InputError(f"{flag} {path}: a folder, not a file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{flag} {path}: {path.parent} cannot be written to")
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a place where no PNG file can be."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"--picture {path}: the name must end in .png")
+    check_file("--picture", path)
 
 
 def find_journal(path: Path) -> Path:

@@ -11,7 +11,12 @@ import tyro
 from rich.console import Console
 from rich.progress import track
 
-from horizon_rl.cli.common import read_catalogue, split_name
+from horizon_rl.cli.common import (
+    check_file,
+    check_picture,
+    read_catalogue,
+    split_name,
+)
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, needs_extra, require
 from horizon_rl.models import model_names
@@ -22,7 +27,7 @@ with needs_extra("train"):
     from horizon_rl.viewer.movie import (
         GIF_FPS,
         MovieCfg,
-        check_movie_path,
+        check_movie,
         parse_size,
         write_movie,
     )
@@ -30,6 +35,7 @@ with needs_extra("train"):
     from horizon_rl.viewer.setup import Setup, free_setup, load_scenario
 
 FREE_S, MONTAGE_S = 10.0, 6.0
+WALK = (0.8, 0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +51,9 @@ class PlayCmd:
     """Preset, intervention (go2+stilts) or MJCF file; without it, go2."""
     scenario: str | None = None
     """Scenario of a suite, SUITE:COLUMN[@SEVERITY][#NUMBER]: ood:all@0.5#17."""
-    command: tuple[float, float, float] = (0.8, 0.0, 0.0)
-    """Without a scenario: forward and left, m/s, and turn, rad/s, to begin with."""
+    command: tuple[float, float, float] | None = None
+    """Forward and left, m/s, and turn, rad/s, to begin with; without it 0.8 0 0, or what
+    the scenario asks for."""
     video: Path | None = None
     """File to film into, .mp4 or .gif, in place of playing; needs no screen."""
     versus: str | None = None
@@ -84,14 +91,13 @@ def run(cmd: PlayCmd) -> None:
     policy = _load(cmd.policy)
     session = _start(policy, setup, cmd)
     session.auto_reset = True
-    if cmd.native:
-        from horizon_rl.viewer.native import HELP, check_display, play_native
-
-        check_display()
-        print(HELP)
-        play_native(session)
-    else:
-        _serve(cmd, session)
+    try:
+        if cmd.native:
+            _open_window(session)
+        else:
+            _serve(cmd, session)
+    except KeyboardInterrupt:
+        print("bye")
 
 
 def _check(cmd: PlayCmd) -> None:
@@ -109,19 +115,23 @@ def _check(cmd: PlayCmd) -> None:
             raise InputError(f"{flag} goes with {needs}")
     if cmd.native and (filmed or cmd.montage):
         raise InputError("--native opens a window: leave out --video and --montage")
-    if cmd.montage and (cmd.scenario or cmd.robot):
-        raise InputError("--montage has its own robots: leave out --scenario, --robot")
+    if cmd.montage and (cmd.scenario or cmd.robot or cmd.catalogue):
+        raise InputError(
+            "--montage has its own robots, at the paper's baseline: leave out "
+            "--scenario, --robot, --catalogue"
+        )
     if cmd.seconds is not None:
         require("--seconds", cmd.seconds, 0.02, 600.0)
-    for value in cmd.command:
+    if cmd.command and cmd.scenario:
+        raise InputError("a scenario has commands of its own: leave out --command")
+    for value in cmd.command or ():
         require("--command", value, -5.0, 5.0)
     require("--port", cmd.port, 0, 65535)
     if cmd.video:
-        check_movie_path(cmd.video)
-    if cmd.picture and cmd.picture.suffix.lower() != ".png":
-        raise InputError(f"--picture {cmd.picture}: the name must end in .png")
-    if cmd.picture and not cmd.picture.parent.is_dir():
-        raise InputError(f"--picture {cmd.picture}: no folder {cmd.picture.parent}")
+        check_file("--video", cmd.video)
+        check_movie(cmd.video)
+    if cmd.picture:
+        check_picture(cmd.picture)
 
 
 def _make_setup(cmd: PlayCmd) -> Setup:
@@ -141,8 +151,16 @@ def _start(
 ) -> Session:
     session = Session(policy, setup, exact)
     if setup.script is None:
-        session.drive(np.array(cmd.command))
+        session.drive(np.array(cmd.command or WALK))
     return session
+
+
+def _open_window(session: Session) -> None:
+    from horizon_rl.viewer.native import HELP, check_display, play_native
+
+    check_display()
+    print(HELP)
+    play_native(session)
 
 
 def _serve(cmd: PlayCmd, session: Session) -> None:
@@ -154,10 +172,7 @@ def _serve(cmd: PlayCmd, session: Session) -> None:
     page = Page(session, cmd.host, cmd.port)
     Panel(page, [*dict.fromkeys((source, *model_names(), STAND))], source)
     print(f"playing on http://{cmd.host}:{page.port}  (Ctrl-C ends it)", flush=True)
-    try:
-        page.run()
-    except KeyboardInterrupt:
-        print("bye")
+    page.run()
 
 
 def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
@@ -171,6 +186,8 @@ def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
     for session in sessions:
         readout = session.readout()
         fate = f"fell at {readout.fallen_s:.1f} s" if readout.fallen else "did not fall"
+        if readout.falls and not readout.fallen:
+            fate = "broke the simulation and began anew"
         print(f"{session.policy.name}: {fate}, error {readout.error:.2f} m/s")
 
 
@@ -184,21 +201,20 @@ def _make_montage(cmd: PlayCmd) -> None:
         start_parade,
     )
 
-    policy = _load(cmd.policy)
-    both = cmd.video is None and cmd.picture is None
+    policy, command = _load(cmd.policy), cmd.command or WALK
     video, picture = cmd.video, cmd.picture
-    if both:
+    if video is None and picture is None:
         video, picture = Path("montage.mp4"), Path("montage.png")
-        check_movie_path(video)
+        check_movie(video)
     if picture:
-        pixels = draw_parade(start_parade(policy, cmd.command))
+        pixels = draw_parade(start_parade(policy, command))
         encoded = BytesIO()
         Image.fromarray(pixels).save(encoded, format="png")
         write_file(picture, encoded.getvalue())
         print(f"drawn in {picture}")
     if video:
         cfg, seconds = _movie_cfg(cmd, MONTAGE), cmd.seconds or MONTAGE_S
-        sessions = start_parade(policy, cmd.command)
+        sessions = start_parade(policy, command)
         _write(video, film_parade(sessions, cfg, seconds), cfg, seconds)
 
 

@@ -14,7 +14,7 @@ from rich import box
 from rich.table import Table
 
 from horizon_rl import robots
-from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.cli.common import Terminal, check_picture, print_json
 from horizon_rl.errors import InputError
 from horizon_rl.robots import Leg, Morphology, Robot
 from horizon_rl.show import save_robots
@@ -38,7 +38,7 @@ class RobotsCmd:
 
 def run(cmd: RobotsCmd) -> None:
     if cmd.picture:
-        _check_picture(cmd.picture)
+        check_picture(cmd.picture)
     bodies = [robots.load_body(name) for name in cmd.name]
     if not bodies and not cmd.mjcf:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]
@@ -107,13 +107,6 @@ def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
         "sources": [str(path)],
         "estimated": [],
     }
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() != ".png":
-        raise InputError(f"--picture {path}: the name must end in .png")
-    if not path.parent.is_dir():
-        raise InputError(f"--picture {path}: no folder {path.parent}")
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]]) -> Table:

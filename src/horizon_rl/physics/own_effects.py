@@ -22,8 +22,9 @@ def effects_of(catalogue: Catalogue) -> dict[str, Effect]:
 
 def effect_digests(catalogue: Catalogue) -> dict[str, str]:
     """Return a hash of the code of each effect that the catalogue itself names."""
+    effects_of(catalogue)  # Refuses what is not there.
     return {
-        name: code_digest(parameter.effect, "effect", NAMED)
+        name: code_digest(parameter.effect)
         for name, parameter in catalogue.parameters.items()
         if parameter.effect
     }

@@ -62,14 +62,10 @@ def parse_size(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def check_movie_path(path: Path) -> None:
-    """Refuse a file that no movie can be written to, before the long work begins."""
+def check_movie(path: Path) -> None:
+    """Refuse a movie that cannot be encoded, before the long work begins."""
     if path.suffix.lower() not in ENCODERS:
         raise InputError(f"{path}: a video's name ends in {' or '.join(ENCODERS)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"{path}: a folder, not a file")
     with needs_extra("viewer"):
         import imageio_ffmpeg
     try:

@@ -4,8 +4,11 @@
 
 import os
 import platform
+import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -14,12 +17,15 @@ import numpy as np
 
 from horizon_rl.errors import InputError
 from horizon_rl.physics import cores_for_physics
+from horizon_rl.robots import Robot
 from horizon_rl.viewer.carry import read_state, show_state
 from horizon_rl.viewer.pace import Pace
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.studio import add_arrow, add_tiles
 
 STEP, MAX_COMMAND, PUSH_M_S = 0.2, 1.5, 1.0
+CLOSING_S = 5.0
+"""How long a window may take to close, s."""
 UP, DOWN, LEFT, RIGHT, PAGE_UP, PAGE_DOWN = 265, 264, 263, 262, 266, 267
 ENTER, BACKSPACE, HOME = 257, 259, 268
 """GLFW's numbers of the keys that MuJoCo's window leaves free."""
@@ -40,23 +46,10 @@ HELP = (
 def play_native(session: Session) -> None:
     """Show a session until its window is closed."""
     check_display()
-    # Here, since it wants GLFW, which machines without a screen may lack.
-    from mujoco.viewer import launch_passive
-
     robot, pace = session.robot, Pace()
     data = read_state(robot, session.state)
     pressed: SimpleQueue[int] = SimpleQueue()
-    with launch_passive(
-        robot.model,
-        data,
-        key_callback=pressed.put,
-        show_left_ui=False,
-        show_right_ui=False,
-    ) as window:
-        window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
-        window.cam.trackbodyid = robot.trunk_body_id
-        window.cam.distance = 4.5 * robot.leg_length_m
-        window.cam.azimuth, window.cam.elevation = 125.0, -20.0
+    with _open_window(robot, data, pressed.put) as window:
         with cores_for_physics(session.backend):
             while window.is_running():
                 while not pressed.empty():
@@ -75,6 +68,35 @@ def play_native(session: Session) -> None:
                 time.sleep(0.005)
 
 
+@contextmanager
+def _open_window(
+    robot: Robot, data: mujoco.MjData, key_callback: Callable[[int], None]
+) -> Iterator[Any]:
+    """Open a window that follows the robot; on leaving it is closed."""
+    # Here, since it wants GLFW, which machines without a screen may lack.
+    from mujoco.viewer import launch_passive
+
+    others = {*threading.enumerate()}
+    with launch_passive(
+        robot.model,
+        data,
+        key_callback=key_callback,
+        show_left_ui=False,
+        show_right_ui=False,
+    ) as window:
+        window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+        window.cam.trackbodyid = robot.trunk_body_id
+        window.cam.distance = 4.5 * robot.leg_length_m
+        window.cam.azimuth, window.cam.elevation = 125.0, -20.0
+        try:
+            yield window
+        finally:
+            window.close()
+            # It is drawn in a thread, which would crash if Python ended under it.
+            for thread in {*threading.enumerate()} - others:
+                thread.join(CLOSING_S)
+
+
 def press(session: Session, key: int) -> None:
     """Do what a key stands for."""
     others: dict[int, Callable[[], None]] = {
@@ -91,10 +113,30 @@ def press(session: Session, key: int) -> None:
 
 
 def check_display() -> None:
-    """Refuse where no window can open."""
+    """Refuse where no window can open: MuJoCo would wait for it for ever."""
+    if platform.system() == "Darwin":
+        from mujoco import viewer
+
+        # What MuJoCo's own launcher of Python sets.
+        opens = getattr(viewer, "_MJPYTHON", None) is not None
+        hint = "on macOS it takes `mjpython -m horizon_rl play ... --native`"
+    else:
+        opens, hint = _starts_glfw(), "there is no display here"
+    if not opens:
+        raise InputError(
+            f"--native opens a window, and {hint}: leave it out to play in the browser, "
+            "or take --video FILE.mp4"
+        )
+
+
+def _starts_glfw() -> bool:
     screens = ("DISPLAY", "WAYLAND_DISPLAY")
     if platform.system() == "Linux" and not any(map(os.environ.get, screens)):
-        raise InputError(
-            "--native opens a window, and there is no display here: leave it out to "
-            "play in the browser, or take --video FILE.mp4"
-        )
+        return False
+    import glfw
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # It says in its own way what is said below.
+        started = bool(glfw.init())
+    glfw.terminate()
+    return started

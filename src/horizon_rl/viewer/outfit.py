@@ -1,7 +1,7 @@
 """The body of a session: a robot, what was done to it, and what it carries."""
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 
 from horizon_rl.errors import InputError
 from horizon_rl.evaluation.body import load_evaluated_body
@@ -41,8 +41,7 @@ class Outfit:
 
     def with_intervention(self, name: str, present: bool) -> "Outfit":
         """Add or take away an intervention."""
-        chosen = {*self.interventions, name} if present else {*self.interventions}
-        chosen -= set() if present else {name}
+        chosen = {*self.interventions} - {name} | ({name} if present else set())
         order = tuple(key for key in INTERVENTIONS if key in chosen)
         return replace(self, interventions=order)
 
@@ -56,7 +55,7 @@ def parse_outfit(name: str) -> Outfit:
     return Outfit(robot=name)
 
 
-@cache
+@lru_cache(maxsize=32)  # A slider makes many.
 def _build(outfit: Outfit) -> Robot:
     if not outfit.payload_kg:
         return load_evaluated_body(outfit.name).robot

@@ -83,6 +83,8 @@ class Panel:
                 "toward, degrees", -180, 180, 15, 90, marks=DIRECTIONS
             )
             self._button("Push", self._push, "P", color="red")
+        for slider in (self._strength, self._direction):
+            self._on(slider, lambda _: None)  # A push reads them.
         with gui.add_folder("Run"):
             self._button("Reset", self._reset, "R")
             if session.setup.script:
@@ -220,6 +222,11 @@ class Panel:
             # What this code sets has no client.
             if event.client is not None:
                 value = control.value
+                if isinstance(control, viser.GuiSliderHandle):
+                    # In the box beside it one can type what lies beyond its ends.
+                    value = min(max(value, control.min), control.max)
+                    if value != control.value:
+                        control.value = value
                 syncs = control in (self._robot, *self._boxes.values())
                 self._page.do(lambda: self._try(lambda: work(value), syncs))
 

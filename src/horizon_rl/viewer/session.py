@@ -165,7 +165,7 @@ class Session:
     def step(self) -> None:
         """Advance one control step."""
         self._follow_script()
-        actions = self._policy.act(self._observe())
+        actions = self._policy.act(self._observe(self.steps))
         check_actions(actions, 1)
         push = torch.from_numpy(self._next_push).float().unsqueeze(0)
         if self._next_push.any():
@@ -251,6 +251,8 @@ class Session:
         now = replace(self._pool, start_qpos=qpos[None], start_qvel=qvel[None])
         self.backend.load(now)
         self.backend.reset(EVERYONE, FIRST_ROW)
+        # Sensors are new too, and an episode's first reading is never lost.
+        self._observe(0)
 
     def _follow_script(self) -> None:
         if self.script is None:
@@ -260,10 +262,9 @@ class Session:
         now = self.script.push_steps == self.steps
         self._next_push = self._next_push + self._pool.push_velocity[0][now].sum(axis=0)
 
-    def _observe(self) -> TensorDict:
-        script, steps = self.script, torch.tensor([self.steps])
-        row = torch.tensor([script.row if script else 0])
-        moment = self._noise_key, row, steps
+    def _observe(self, step: int) -> TensorDict:
+        row = self.script.row if self.script else 0
+        moment = self._noise_key, torch.tensor([row]), torch.tensor([step])
         observations = observe(
             self._motion(),
             torch.from_numpy(self.command).float().unsqueeze(0),
