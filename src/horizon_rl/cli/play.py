@@ -21,7 +21,7 @@ from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, needs_extra, require
 from horizon_rl.models import model_names
 
-with needs_extra("train"):
+with needs_extra("viewer"):
     from horizon_rl.evaluation.policies import STAND, EvaluatedPolicy, load_policy
     from horizon_rl.viewer.film import film_sessions
     from horizon_rl.viewer.movie import (

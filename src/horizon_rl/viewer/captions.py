@@ -12,7 +12,7 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.errors import needs_extra
 from horizon_rl.viewer.levels import Values, level_needed
 
-with needs_extra("plot"):
+with needs_extra("viewer"):
     import matplotlib
     from PIL import Image, ImageDraw, ImageFont
 
