@@ -1,5 +1,6 @@
 """MuJoCo's window, with a stand-in for the window itself: there is no screen here."""
 
+import itertools
 import sys
 import time
 from contextlib import contextmanager, nullcontext
@@ -34,6 +35,7 @@ def make_window(model, frames: int, keys, press) -> SimpleNamespace:
 def test_window_shows_the_session_and_takes_keys(monkeypatch):
     from horizon_rl.evaluation.policies import load_policy
     from horizon_rl.viewer.native import ENTER, LEFT, UP, play_native
+    from horizon_rl.viewer.pace import Pace
     from horizon_rl.viewer.session import Session
     from horizon_rl.viewer.setup import free_setup
 
@@ -49,6 +51,11 @@ def test_window_shows_the_session_and_takes_keys(monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("glfw.init", lambda: True)
     monkeypatch.setattr("mujoco.viewer.launch_passive", launch)
+    # Eight milliseconds a frame, however busy the machine: the arrow outlasts them.
+    ticks = itertools.count(step=0.008)
+    monkeypatch.setattr(
+        "horizon_rl.viewer.native.Pace", lambda: Pace(lambda: next(ticks))
+    )
     session = Session(load_policy("stand"), free_setup("go2"))
     play_native(session)
     np.testing.assert_allclose(session.command, (0.4, 0.0, 0.2))
