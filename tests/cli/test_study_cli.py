@@ -224,3 +224,12 @@ def test_bad_input_is_one_line(runs, capsys, tmp_path):
     assert "not JSON" in bad(capsys, runs[0], "--results", missing)
     assert "a file, not a folder" in bad(capsys, runs[0], "--figures", missing)
     assert "no folder" in bad(capsys, runs[0], "--json", tmp_path / "no" / "x.json")
+
+
+def test_shipped_runs_go_by_their_names_and_not_as_seeds_of_one_method(capsys):
+    assert main(["study", "core", "full", "--markdown"]) == 0
+    out, said = capsys.readouterr()
+    assert "| core | 1 |" in out and "| full | 1 |" in out
+    assert "not two seeds" not in said
+    assert main(["study", "mine=core", "--markdown"]) == 0
+    assert "| mine | 1 |" in capsys.readouterr().out

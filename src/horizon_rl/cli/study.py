@@ -12,6 +12,7 @@ import tyro
 from horizon_rl.cli.common import Terminal, check_outputs, find_journal, split_name
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, RunError, needs_extra, unknown
+from horizon_rl.models import model_names
 from horizon_rl.records import encode
 
 with needs_extra("train"):
@@ -87,7 +88,9 @@ def _read_runs(named: Sequence[str]) -> list[RunFiles]:
         if journal.resolve() in seen:
             raise InputError(f"{journal} is named twice: it would count double")
         seen.add(journal.resolve())
-        runs.append(read_run(journal, name))
+        # Shipped runs are not seeds of one method: each goes by its own name.
+        shipped = source if source in model_names() else None
+        runs.append(read_run(journal, name or shipped))
     return runs
 
 

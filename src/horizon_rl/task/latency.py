@@ -42,6 +42,10 @@ class ActionDelay:
         newer, older = self._sent[self._ids, whole], self._sent[self._ids, whole + 1]
         return torch.lerp(newer, older, (steps - whole).unsqueeze(1))
 
+    def settle(self, action: Tensor) -> None:
+        """Take actions [n, width] as sent for as long as is remembered."""
+        self._sent.copy_(action.unsqueeze(1).expand_as(self._sent))
+
     def forget(self, mask: Tensor) -> None:
         """Forget what the worlds in `mask` [n] were sent: their episode begins."""
         self._sent.masked_fill_(mask.view(-1, 1, 1), 0.0)
@@ -52,6 +56,9 @@ class NoDelay:
 
     def arrive(self, action: Tensor) -> Tensor:
         return action
+
+    def settle(self, action: Tensor) -> None:
+        pass
 
     def forget(self, mask: Tensor) -> None:
         pass

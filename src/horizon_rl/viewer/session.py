@@ -8,7 +8,7 @@ viewer; front ends call `step` and look.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import acos, ceil, degrees
+from math import acos, degrees
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.evaluate import CHUNK, Padded
 from horizon_rl.evaluation.policies import EvaluatedPolicy, check_actions
 from horizon_rl.physics import CONTROL_DT, CpuBackend, build_pool
-from horizon_rl.physics.effects import LONGEST_DELAY_S
 from horizon_rl.robots import Robot
 from horizon_rl.task import FALL_CAUSES, NUM_ACTIONS
 from horizon_rl.task.env import CONTACT_FORCE, find_falls, least_level
@@ -243,8 +242,7 @@ class Session:
         self._sensors = make_sensors(self.task.noise, signals, 1, CPU)
         self._delay = make_delay(pool, signals, NUM_ACTIONS)
         # As if it had always been so: else the robot would twitch.
-        for _ in range(ceil(LONGEST_DELAY_S / CONTROL_DT)):
-            self._delay.arrive(self._last_action)
+        self._delay.settle(self._last_action)
 
     def _go_on(self, qpos: np.ndarray, qvel: np.ndarray) -> None:
         """Take up changed physics in mid-stride: a reset whose start is the present."""
