@@ -147,6 +147,15 @@ def test_names_group_runs_into_methods(runs, capsys):
     assert "| mine | 2 |" in out and "| horizon |" not in out
 
 
+def test_directory_called_like_a_shipped_policy_goes_by_its_path(
+    runs, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    runs[0].rename("core-mlp")
+    assert "| horizon | 1 | 5 |" in study(capsys, "./core-mlp", "--markdown")
+    assert "| core-mlp | 1 |" in study(capsys, "core-mlp", "--markdown")
+
+
 def test_tampered_evidence_is_reported_and_fails(runs, capsys):
     file = runs[0] / "evidence" / "phase-00003.npz"
     with np.load(file) as arrays:

@@ -124,6 +124,18 @@ def test_training_goes_on_from_a_shipped_policy_and_commits(tmp_path):
     run.close()
 
 
+def test_packed_run_keeps_its_new_budget(tmp_path):
+    run = walking("base-mlp", tmp_path / "run")
+    for _ in run.events():
+        pass
+    run.close()
+    Run.resume(run.path, steps=10**9, device="cpu").close()
+    pack_model(run.checkpoint, tmp_path / "model", read_model("base-mlp"))
+    packed = read_run(tmp_path / "model" / RUN / JOURNAL)
+    assert packed.budget["steps"] == 10**9
+    assert len(packed.entries) == 2
+
+
 def test_run_stands_for_its_last_commit_and_not_for_its_newest_folder(tmp_path):
     run = walking("base-mlp", tmp_path / "run")
     run.close()

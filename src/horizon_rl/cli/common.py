@@ -66,10 +66,12 @@ def check_picture(path: Path) -> None:
     check_file("--picture", path)
 
 
-def find_journal(path: Path) -> Path:
-    """Return the journal of a run's directory, of a shipped policy, or the file itself."""
-    if str(path) in model_names():
-        path = _shipped_run(str(path))
+def find_journal(source: str) -> Path:
+    """Return the journal of a run's directory, of a shipped policy, or the file itself.
+
+    A directory that is called like a shipped policy is named by its path, ./core say.
+    """
+    path = _shipped_run(source) if source in model_names() else Path(source)
     if path.is_dir():
         if not (path / JOURNAL).exists():
             raise InputError(

@@ -31,7 +31,7 @@ class DiagnoseCmd:
     """Ask past runs whether their gates foretold progress: the paper's diagnostic."""
 
     runs: Annotated[
-        tuple[Path, ...],
+        tuple[str, ...],
         tyro.conf.Positional,
         tyro.conf.arg(metavar="RUN...", help_behavior_hint=""),
     ]
@@ -49,7 +49,7 @@ def run(cmd: DiagnoseCmd) -> None:
         raise InputError("name at least one run: a directory, or a journal")
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
-    journals = [find_journal(path) for path in cmd.runs]
+    journals = [find_journal(run) for run in cmd.runs]
     _refuse_doubles(journals)
     data = encode(diagnose([replay(path) for path in journals], horizon=cmd.horizon))
     if cmd.json:

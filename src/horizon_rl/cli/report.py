@@ -74,7 +74,7 @@ def find_sources(named: Sequence[str]) -> list[Source]:
     for argument in named:
         name, text = split_name(argument)
         shipped = text in model_names()
-        journal = find_journal(Path(text))
+        journal = find_journal(text)
         # Commands on the page take a run's directory, not the journal in it.
         text = str(journal.parent) if Path(text) == journal else text
         own = text if shipped else name_run(journal)

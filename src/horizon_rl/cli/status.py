@@ -1,7 +1,6 @@
 """`horizon status`: how a run is doing, from its files alone."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -22,7 +21,7 @@ class StatusCmd:
     """Say how a run is doing: live, finished, or after a crash."""
 
     run: Annotated[
-        Path | None,
+        str | None,
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
     ] = None

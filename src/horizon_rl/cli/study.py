@@ -84,7 +84,7 @@ def _check(cmd: StudyCmd) -> None:
 def _read_runs(named: Sequence[str]) -> list[RunFiles]:
     runs, seen = [], set()
     for name, source in map(split_name, named):
-        journal = find_journal(Path(source))
+        journal = find_journal(source)
         if journal.resolve() in seen:
             raise InputError(f"{journal} is named twice: it would count double")
         seen.add(journal.resolve())

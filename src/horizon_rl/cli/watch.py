@@ -1,7 +1,6 @@
 """`horizon watch`: a run's page, live while it trains."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 from warnings import warn
 
@@ -21,7 +20,7 @@ class WatchCmd:
     """Show a run in the browser while it trains: the report's page, always up to date."""
 
     run: Annotated[
-        Path | None,
+        str | None,
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
     ] = None
@@ -34,7 +33,7 @@ class WatchCmd:
 
 def run(cmd: WatchCmd) -> None:
     require("--port", cmd.port, 0, 65535, whole=True)
-    (source,) = find_sources([str(cmd.run or newest_journal().parent)])
+    (source,) = find_sources([cmd.run or str(newest_journal().parent)])
     # First: a port that is taken is said at once, before the figures are drawn.
     with PageServer(cmd.host, cmd.port) as server:
         page = LivePage(source)

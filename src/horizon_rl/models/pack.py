@@ -13,7 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.curriculum import CHECKPOINTS, EVIDENCE, JOURNAL, TIMES, replay
+from horizon_rl.curriculum import (
+    BUDGET,
+    CHECKPOINTS,
+    EVIDENCE,
+    JOURNAL,
+    TIMES,
+    replay,
+)
 from horizon_rl.durable import read_lines
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
 from horizon_rl.models import RECORD, RUN, ModelRecord
@@ -28,8 +35,9 @@ def pack_model(checkpoint: Path, folder: Path, record: ModelRecord) -> None:
     (folder / RECORD).write_text(dumps(encode(record)) + "\n", "utf-8")
     if run := find_run(checkpoint):
         (folder / RUN).mkdir()
-        for name in (JOURNAL, TIMES):
-            shutil.copy(run / name, folder / RUN / name)
+        for name in (JOURNAL, TIMES, BUDGET):
+            if (run / name).exists():  # A budget that was never changed has no file.
+                shutil.copy(run / name, folder / RUN / name)
         shutil.copytree(run / EVIDENCE, folder / RUN / EVIDENCE)
 
 
