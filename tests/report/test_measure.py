@@ -1,6 +1,8 @@
 """Failure maps from episodes on disk, and what is still to be evaluated."""
 
+import shutil
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +11,13 @@ pytest.importorskip("mujoco")
 
 from horizon_rl.cli import main
 from horizon_rl.cli.report import find_sources
+from horizon_rl.curriculum import CHECKPOINTS, JOURNAL, replay
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.policies import load_policy
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.report.measure import find_maps, missing
+from horizon_rl.models import RUN, model_path
+from horizon_rl.report.measure import _load, find_maps, missing
 from horizon_rl.task import EpisodeTable
 
 
@@ -44,6 +48,22 @@ def test_map_is_on_the_page(episodes_on_disk, tmp_path):
     assert main(["report", "core-mlp", "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "figures" / "failures-core-mlp.svg").exists()
     assert "--explain" not in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_directory_called_like_a_shipped_policy_has_weights_of_its_own(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    shipped = model_path("full-mlp")
+    run = shutil.copytree(shipped / RUN, "core-mlp")
+    last = [e for e in replay(Path(run, JOURNAL)).entries if e.checkpoint][-1]
+    shutil.copytree(shipped, Path(run, CHECKPOINTS, last.checkpoint.name))
+    for text in ("./core-mlp", "core-mlp/", "core-mlp/journal.jsonl"):
+        (source,) = find_sources([text])
+        assert _load(source).digest == load_policy("full-mlp").digest
+        assert source.text.startswith("./") or source.text.endswith("/")
+    (source,) = find_sources(["core-mlp"])
+    assert _load(source).digest == load_policy("core-mlp").digest
 
 
 def test_policy_without_episodes_has_no_map(cache_folder):

@@ -132,6 +132,13 @@ def test_every_run_without_a_map_has_a_command_for_it():
     )
 
 
+def test_start_that_has_a_new_meaning_is_told_by_the_record():
+    (run,) = (material := gather(find_sources(["core-quiet"]))).runs
+    assert run.read.summary.start == "from core as it was after 99.7 M env steps"
+    beside = {name for suite in material.suites for name in suite.policies}
+    assert "core-quiet" in beside and "core" not in beside
+
+
 def test_page_of_somebody_else_is_not_replaced(tmp_path, capsys):
     (tmp_path / "index.html").write_text("<p>mine</p>")
     assert main(["report", "core-mlp", "--out", str(tmp_path)]) == 2

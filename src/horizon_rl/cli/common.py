@@ -81,10 +81,15 @@ def find_journal(source: str) -> Path:
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         known = [*(str(path.parent / p.name) for p in beside), *model_names()]
-        close = get_close_matches(str(path), known, n=1)
+        close = get_close_matches(source, known, n=1)
         guess = f": did you mean {close[0]}?" if close else ""
-        raise InputError(f"there is no run {path}{guess}")
+        raise InputError(f"there is no run {source}{guess}")
     return path
+
+
+def spell_run(path: Path) -> str:
+    """Write the path of a run so that no shipped policy is meant by it."""
+    return f"./{path}" if str(path) in model_names() else str(path)
 
 
 def _shipped_run(name: str) -> Path:

@@ -35,7 +35,8 @@ class DiagnoseCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="RUN...", help_behavior_hint=""),
     ]
-    """Directories of curriculum runs, or their journals; all are pooled."""
+    """Directories of curriculum runs, their journals, or shipped policies that came of
+    one; all are pooled."""
     horizon: int = 3
     """Decisions ahead over which the gain of difficulty is taken."""
     json: bool = False
@@ -46,7 +47,9 @@ def run(cmd: DiagnoseCmd) -> None:
     with needs_extra("train"):
         from horizon_rl.evaluation.diagnostic import diagnose
     if not cmd.runs:
-        raise InputError("name at least one run: a directory, or a journal")
+        raise InputError(
+            "name at least one run: a directory, a journal or a shipped policy"
+        )
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
     journals = [find_journal(run) for run in cmd.runs]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from horizon_rl.cli.common import find_journal, split_name
+from horizon_rl.cli.common import find_journal, spell_run, split_name
 from horizon_rl.errors import needs_extra, require
 from horizon_rl.models import model_names, read_model
 
@@ -76,7 +76,7 @@ def find_sources(named: Sequence[str]) -> list[Source]:
         shipped = text in model_names()
         journal = find_journal(text)
         # Commands on the page take a run's directory, not the journal in it.
-        text = str(journal.parent) if Path(text) == journal else text
+        text = spell_run(journal.parent) if Path(text) == journal else text
         own = text if shipped else name_run(journal)
         model = read_model(text) if shipped else None
         sources.append(

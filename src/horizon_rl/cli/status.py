@@ -25,8 +25,8 @@ class StatusCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
     ] = None
-    """Directory of a training run or rehearsal, or its journal; without it, the run
-    under logs/ that was last written to."""
+    """Directory of a training run or rehearsal, its journal, or a shipped policy that
+    came of one; without it, the run under logs/ that was last written to."""
     json: bool = False
     """Print JSON instead of a board."""
 

@@ -32,8 +32,9 @@ class StudyCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
     ]
-    """Directories of runs, finished or not, or their journals. Those of one NAME are the
-    training seeds of one method; without it, a run's method is its name."""
+    """Directories of runs, finished or not, their journals, or shipped policies that
+    came of one. Those of one NAME are the training seeds of one method; without it, a
+    run's method is its name."""
     results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
     """Results of `horizon eval --json` at severity 0.5, matched by the policy's name or
     path. Several of one name are matched in the order of its runs."""
@@ -77,7 +78,9 @@ def run(cmd: StudyCmd) -> None:
 
 def _check(cmd: StudyCmd) -> None:
     if not cmd.runs:
-        raise InputError("name at least one run: a directory, or a journal")
+        raise InputError(
+            "name at least one run: a directory, a journal or a shipped policy"
+        )
     check_outputs(cmd.figures, cmd.json)
 
 

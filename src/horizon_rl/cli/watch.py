@@ -24,7 +24,8 @@ class WatchCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
     ] = None
-    """Directory of a run; without it, the run under logs/ that was last written to."""
+    """Directory of a run, or a shipped policy that came of one; without it, the run under
+    logs/ that was last written to."""
     port: int = 8000
     """Port to listen on; 0 takes any that is free."""
     host: str = "127.0.0.1"

@@ -32,6 +32,8 @@ class ModelRecord:
     minutes: float
     """Of training."""
     seed: int
+    start: str = ""
+    """What it was trained on from, where its run's word for it has a new meaning."""
     results: tuple[dict[str, Any], ...] = ()
     """Suite results, as `horizon eval --json` writes them."""
 

@@ -72,13 +72,15 @@ def main() -> None:
     texts = ("about", "command", "commit", "hardware")
     for text in texts:
         parser.add_argument(f"--{text}", required=True)
+    parser.add_argument("--start", default="")
     parser.add_argument("--results", type=Path, nargs="*", default=[])
     args = parser.parse_args()
     results = []
     for file in args.results:
         found = json.loads(file.read_text())
         results += found if isinstance(found, list) else [found]
-    told = {text: getattr(args, text) for text in texts} | {"results": tuple(results)}
+    told = {text: getattr(args, text) for text in (*texts, "start")}
+    told["results"] = tuple(results)
     record = describe(args.checkpoint, told)
     pack_model(args.checkpoint, Path(__file__).parent / args.name, record)
 

@@ -1,7 +1,7 @@
 """Everything a page is made of, read from files and put in numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def gather(
         command: What makes the page.
     """
     check_sources(sources)
-    reads = [read_summary(source.journal) for source in sources]
+    reads = [_read(source) for source in sources]
     files = [read_run(source.journal, source.name) for source in sources]
     own = [*records, *(result for source in sources for result in source.results)]
     found = study(files, _unique_results(own), points)
@@ -120,6 +120,15 @@ def gather(
         baseline=_baseline(runs),
         command=command,
     )
+
+
+def _read(source: Source) -> ReadRun:
+    """Summarise a run; what it started from may be known by another name since."""
+    read = read_summary(source.journal)
+    if source.model and source.model.start:
+        summary = replace(read.summary, start=f"from {source.model.start}")
+        return replace(read, summary=summary)
+    return read
 
 
 def _unique_results(records: Sequence[Mapping[str, Any]]) -> list[Any]:

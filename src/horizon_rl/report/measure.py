@@ -113,5 +113,6 @@ def _map(source: Source, suite: Suite, episodes: EpisodeTable) -> FailureMap:
 
 
 def _load(source: Source) -> EvaluatedPolicy:
-    folder = source.text if source.model else str(source.journal.parent)
-    return load_policy(folder, source.name)
+    # Whole: a directory may be called like a shipped policy.
+    own = source.text if source.model else str(source.journal.parent.resolve())
+    return load_policy(own, source.name)

@@ -1,0 +1,49 @@
+"""What a run may be called on the command line: a directory, or a shipped policy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from horizon_rl.cli import main
+from horizon_rl.cli.common import find_journal, spell_run
+from horizon_rl.models import RUN, model_path
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A directory of one's own that is called like a shipped policy."""
+    monkeypatch.chdir(tmp_path)
+    Path("core-mlp").mkdir()
+    return Path("core-mlp")
+
+
+@pytest.mark.parametrize("command", ["status", "study", "diagnose", "report"])
+def test_path_is_a_directory_and_a_name_the_shipped_policy(command, folder, capsys):
+    assert main([command, "core-mlp"]) == 0
+    capsys.readouterr()
+    assert main([command, "./core-mlp"]) == 2
+    assert "core-mlp holds no curriculum run" in capsys.readouterr().err
+
+
+def test_path_of_a_journal_is_spelt_so_that_it_is_found_again(folder):
+    shutil.copy(model_path("full-mlp") / RUN / "journal.jsonl", folder)
+    assert spell_run(folder) == "./core-mlp"
+    assert find_journal(spell_run(folder)) == folder / "journal.jsonl"
+    assert spell_run(Path("mine")) == "mine"
+
+
+def test_missing_directory_is_named_as_it_was_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["status", "./core-mlp"]) == 2
+    err = capsys.readouterr().err
+    assert "there is no run ./core-mlp: did you mean core-mlp?" in err
+
+
+def test_shipped_run_cannot_go_on_and_says_where_it_stopped(capsys):
+    assert main(["status", "core"]) == 0
+    out = capsys.readouterr().out
+    assert "stopped before phase 40 was judged\n" in out
+    assert "ago" not in out and "Go on with" not in out
