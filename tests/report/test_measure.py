@@ -56,8 +56,9 @@ def test_directory_called_like_a_shipped_policy_has_weights_of_its_own(
     monkeypatch.chdir(tmp_path)
     shipped = model_path("full-mlp")
     run = shutil.copytree(shipped / RUN, "core-mlp")
-    last = [e for e in replay(Path(run, JOURNAL)).entries if e.checkpoint][-1]
-    shutil.copytree(shipped, Path(run, CHECKPOINTS, last.checkpoint.name))
+    entries = replay(Path(run, JOURNAL)).entries
+    last = [e.checkpoint.name for e in entries if e.checkpoint][-1]
+    shutil.copytree(shipped, Path(run, CHECKPOINTS, last))
     for text in ("./core-mlp", "core-mlp/", "core-mlp/journal.jsonl"):
         (source,) = find_sources([text])
         assert _load(source).digest == load_policy("full-mlp").digest
