@@ -72,3 +72,9 @@ def test_large_seeds_differ():
         fold_seed(seed) for seed in (0, 1, 1 << 31, 1 << 32, 1 << 61, (1 << 61) + 1)
     }
     assert len(keys) == 6
+
+
+def test_channels_can_be_had_one_by_one():
+    key = fold_seed(0)
+    last = symmetric_noise(key, ROWS, STEPS, 1, first=44)
+    assert torch.equal(last, noise()[:, 44:])

@@ -17,7 +17,7 @@ with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache
     from horizon_rl.evaluation.evaluate import Evaluator, Progress
     from horizon_rl.evaluation.policies import load_policy
-    from horizon_rl.evaluation.suite import Column
+    from horizon_rl.evaluation.suite import Column, spans_at
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.show.evaluation_tables import side_by_side
 
@@ -36,7 +36,10 @@ def print_before_after(
     suite = load_suite("ood", SEVERITY, None, catalogue)
     columns = {column.name: column for column in suite.columns}
     # Groups beyond the paper's have no column in the suite.
-    wanted = [columns.get(name) or _column(name, catalogue) for name in groups]
+    for name in groups:
+        spans = spans_at(catalogue, {name: SEVERITY})
+        columns.setdefault(name, Column(name=name, spans=spans))
+    wanted = [columns[name] for name in groups]
     suite = replace(suite, columns=(*wanted, columns["all"]))
     num_episodes = min(num_episodes, suite.num_episodes)
     evaluator = Evaluator(ArrayCache(None), device)
@@ -46,13 +49,6 @@ def print_before_after(
             policy = load_policy(str(path), name)
             evaluations[name] = [evaluator.evaluate(policy, suite, num_episodes, tell)]
     Terminal().print(side_by_side(evaluations, None, {}))
-
-
-def _column(group: str, catalogue: Catalogue) -> Column:
-    ranges = catalogue.ranges({group: SEVERITY})
-    draws = {name: p.draws for name, p in catalogue.parameters.items()}
-    spans = {name: (ranges[name],) * draws[name] for name in ranges}
-    return Column(name=group, spans=spans)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from datetime import datetime
 from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
 from rich.console import Console
 
 from horizon_rl.curriculum import JOURNAL
@@ -20,6 +21,28 @@ from horizon_rl.models import RUN, model_names, model_path
 from horizon_rl.records import encode
 
 LOGS = Path("logs")
+
+CatalogueFlag = Annotated[
+    Path | None,
+    tyro.conf.arg(
+        metavar="NAME|FILE",
+        help="Catalogue: `extended`, which adds the groups latency and sensing, or a TOML "
+        "file of your own; without it, the paper's seven groups.",
+    ),
+]
+"""Option of every command that takes a catalogue."""
+
+RunArgument = Annotated[
+    str | None,
+    tyro.conf.Positional,
+    tyro.conf.arg(
+        metavar="[RUN]",
+        help_behavior_hint="",
+        help="Directory of a training run or rehearsal, its journal, or a shipped policy "
+        "that came of one; without it, the run under logs/ that was last written to.",
+    ),
+]
+"""Argument of the commands that show one run."""
 
 
 def read_catalogue(source: Path | None) -> Catalogue:

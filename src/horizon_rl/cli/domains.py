@@ -1,7 +1,6 @@
 """`horizon domains`: what the curriculum can widen, and how far it is at a level."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -9,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from horizon_rl.cli.common import Terminal, print_json, read_catalogue
+from horizon_rl.cli.common import CatalogueFlag, Terminal, print_json, read_catalogue
 from horizon_rl.domains import Catalogue, Levels, Range
 
 
@@ -19,9 +18,7 @@ class DomainsCmd:
 
     level: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """Level of a group, as in `--level actuation=0.5`; repeat it, or `all=0.5`."""
-    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
-    of your own; without it, the paper's seven groups."""
+    catalogue: CatalogueFlag = None
     json: bool = False
     """Print JSON instead of a table."""
 

@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 
 from horizon_rl.cli.common import (
+    CatalogueFlag,
     Terminal,
     check_outputs,
     read_catalogue,
@@ -79,9 +80,7 @@ class EvalCmd:
     results to the bit."""
     threads: int = 0
     """Threads of the engine on the CPU; 0 is one per core."""
-    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
-    of your own; without it, the paper's seven groups."""
+    catalogue: CatalogueFlag = None
 
 
 def run(cmd: EvalCmd) -> None:

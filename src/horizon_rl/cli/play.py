@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from horizon_rl.cli.common import (
+    CatalogueFlag,
     check_file,
     check_picture,
     read_catalogue,
@@ -74,9 +75,7 @@ class PlayCmd:
     """Address to serve the page on; 0.0.0.0 lets others in, and anybody drive."""
     port: int = 8080
     """Port of the page; the next free one if it is taken."""
-    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Catalogue of the sliders: `extended`, which adds the groups latency and sensing,
-    or a TOML file of your own; without it, the paper's seven groups."""
+    catalogue: CatalogueFlag = None
 
 
 def run(cmd: PlayCmd) -> None:

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from horizon_rl.cli.common import (
+    CatalogueFlag,
     Terminal,
     new_run_path,
     print_json,
@@ -40,9 +41,7 @@ class RehearseCmd:
     cfg: Annotated[RehearsalCfg, tyro.conf.arg(name="")] = field(
         default_factory=RehearsalCfg
     )
-    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
-    of your own; without it, the paper's seven groups."""
+    catalogue: CatalogueFlag = None
     run: Path | None = None
     """Directory to keep the run in; without it, logs/rehearsal/<date and time>."""
     resume: bool = False

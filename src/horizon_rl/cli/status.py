@@ -1,11 +1,9 @@
 """`horizon status`: how a run is doing, from its files alone."""
 
 from dataclasses import dataclass
-from typing import Annotated
-
-import tyro
 
 from horizon_rl.cli.common import (
+    RunArgument,
     Terminal,
     find_journal,
     newest_journal,
@@ -20,13 +18,7 @@ from horizon_rl.show.status_board import print_status
 class StatusCmd:
     """Say how a run is doing: live, finished, or after a crash."""
 
-    run: Annotated[
-        str | None,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
-    ] = None
-    """Directory of a training run or rehearsal, its journal, or a shipped policy that
-    came of one; without it, the run under logs/ that was last written to."""
+    run: RunArgument = None
     json: bool = False
     """Print JSON instead of a board."""
 

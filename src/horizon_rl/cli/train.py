@@ -15,6 +15,7 @@ import tyro
 from rich.live import Live
 
 from horizon_rl.cli.common import (
+    CatalogueFlag,
     Terminal,
     new_run_path,
     read_catalogue,
@@ -70,9 +71,7 @@ class TrainCmd:
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
     """Go on with the run in this directory, or with the `last` one in logs/train, with
     the settings it was started with; --steps and --minutes may set a new budget."""
-    catalogue: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Catalogue: `extended`, which adds the groups latency and sensing, or a TOML file
-    of your own; without it, the paper's seven groups."""
+    catalogue: CatalogueFlag = None
     device: str = "auto"
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
     cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),

@@ -1,12 +1,9 @@
 """`horizon watch`: a run's page, live while it trains."""
 
 from dataclasses import dataclass
-from typing import Annotated
 from warnings import warn
 
-import tyro
-
-from horizon_rl.cli.common import newest_journal
+from horizon_rl.cli.common import RunArgument, newest_journal
 from horizon_rl.errors import needs_extra, require
 
 with needs_extra("train"):
@@ -19,13 +16,7 @@ with needs_extra("train"):
 class WatchCmd:
     """Show a run in the browser while it trains: the report's page, always up to date."""
 
-    run: Annotated[
-        str | None,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[RUN]", help_behavior_hint=""),
-    ] = None
-    """Directory of a run, or a shipped policy that came of one; without it, the run under
-    logs/ that was last written to."""
+    run: RunArgument = None
     port: int = 8000
     """Port to listen on; 0 takes any that is free."""
     host: str = "127.0.0.1"

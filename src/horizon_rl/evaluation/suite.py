@@ -13,7 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from horizon_rl.domains import Catalogue, Instances, Range, paper_catalogue, place
+from horizon_rl.domains import (
+    Catalogue,
+    Instances,
+    Levels,
+    Range,
+    paper_catalogue,
+    place,
+)
 from horizon_rl.errors import InputError, require
 from horizon_rl.evaluation.body import Body, load_evaluated_body
 from horizon_rl.physics import build_pool, effect_digests
@@ -30,13 +37,23 @@ PUSH = "disturbance.push_velocity"
 """The parameter with two draws, x and y, per push."""
 
 
+Spans = dict[str, tuple[Range, ...]]
+"""Per parameter one range for each of its draws."""
+
+
+def spans_at(catalogue: Catalogue, levels: Levels) -> Spans:
+    """Return the ranges that groups have at their levels, the others at the baseline."""
+    ranges, parameters = catalogue.ranges(levels), catalogue.parameters
+    return {name: (ranges[name],) * p.draws for name, p in parameters.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One condition: a body, and a range for every draw of every parameter."""
 
     name: str
-    spans: dict[str, tuple[Range, ...]]
-    """Per parameter one range for each of its draws, in the reference body's units."""
+    spans: Spans
+    """In the reference body's units."""
     robot: str = REFERENCE
     """Preset, intervention (go2+stilts), or MJCF file."""
     motors: Motors = "scaled"

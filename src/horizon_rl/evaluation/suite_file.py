@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.body import load_evaluated_body
-from horizon_rl.evaluation.suite import Column, Suite
+from horizon_rl.evaluation.suite import Column, Spans, Suite, spans_at
 from horizon_rl.physics import effects_of
 from horizon_rl.records import decode
 from horizon_rl.robots import REFERENCE
@@ -23,7 +23,6 @@ SUITE_KEYS = (
 COLUMN_KEYS = ("robot", "motors", "groups", "levels", "parameters")
 
 T = TypeVar("T")
-Spans = dict[str, tuple[Range, ...]]
 
 
 def load_suite(
@@ -131,9 +130,7 @@ class _Reader(TomlText):
         fixed = self._table(table.get("levels", {}), (*where, "levels"))
         levels |= {k: self._number(x, (*where, "levels", k)) for k, x in fixed.items()}
         at = (*where, "levels" if "levels" in table else "groups")
-        ranges = self._build(at, lambda: self.catalogue.ranges(levels))
-        parameters = self.catalogue.parameters
-        spans = {key: (ranges[key],) * p.draws for key, p in parameters.items()}
+        spans = self._build(at, lambda: spans_at(self.catalogue, levels))
         spans |= self._exact(table.get("parameters", {}), (*where, "parameters"))
         motors = table.get("motors", motors)
         if motors not in ("scaled", "own"):

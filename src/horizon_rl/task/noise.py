@@ -14,7 +14,7 @@ _STRIDE = 0x9E3779B9
 
 
 def symmetric_noise(
-    key: int | Tensor, rows: Tensor, steps: Tensor, num_channels: int
+    key: int | Tensor, rows: Tensor, steps: Tensor, num_channels: int, first: int = 0
 ) -> Tensor:
     """Return numbers that look uniform in [-1, 1), [n, channels].
 
@@ -23,9 +23,11 @@ def symmetric_noise(
         rows: [n] scenarios.
         steps: [n] steps since their episodes began.
         num_channels: Numbers per scenario and step.
+        first: Channels to leave out before them.
     """
     moment = _scramble(_scramble(rows + key) + steps)
-    channels = torch.arange(1, num_channels + 1, device=rows.device) * _STRIDE
+    numbers = torch.arange(first, first + num_channels, device=rows.device)
+    channels = (numbers + 1) * _STRIDE
     bits = _scramble(moment.unsqueeze(1) + channels)
     # 24 bits fill a float32 exactly.
     return (bits >> 8).float() * 2.0**-23 - 1.0

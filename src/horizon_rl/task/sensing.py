@@ -30,7 +30,10 @@ class Sensors:
     def receive(
         self, reading: Tensor, key: Tensor, rows: Tensor, steps: Tensor
     ) -> Tensor:
-        """Return what the robot goes by, [n, 45], in place of a reading that is lost."""
+        """Return what the robot goes by, [n, 45], in place of a reading that is lost.
+
+        It holds until the next one is received.
+        """
         return reading
 
 
@@ -60,12 +63,12 @@ class FaultySensors(Sensors):
     def receive(
         self, reading: Tensor, key: Tensor, rows: Tensor, steps: Tensor
     ) -> Tensor:
-        # One channel beyond those of the noise, stretched to 0..1. An episode's first
+        # The channel after those of the noise, stretched to 0..1. An episode's first
         # reading is never lost: there would be nothing to go by.
-        chance = symmetric_noise(key, rows, steps, NUM_ACTOR + 1)[:, -1:] * 0.5 + 0.5
+        chance = symmetric_noise(key, rows, steps, 1, first=NUM_ACTOR) * 0.5 + 0.5
         lost = (chance < self._lost_share.unsqueeze(1)) & (steps > 0).unsqueeze(1)
         self._last.copy_(torch.where(lost & self._sensed, self._last, reading))
-        return self._last.clone()
+        return self._last
 
 
 def make_sensors(
