@@ -28,7 +28,10 @@ MAY_IMPORT = {
         *("physics", "robots", "task"),
     },
     "rehearsal": {"curriculum", "domains"},
-    "show": {"curriculum", "domains", "evaluation", "robots", "training"},
+    "show": {
+        *("curriculum", "domains", "evaluation", "models"),
+        *("robots", "training"),
+    },
     "viewer": {
         *("curriculum", "domains", "evaluation", "learning", "models"),
         *("physics", "robots", "task"),

@@ -42,6 +42,11 @@ def test_missing_directory_is_named_as_it_was_given(tmp_path, monkeypatch, capsy
     assert "there is no run ./core-mlp: did you mean core-mlp?" in err
 
 
+def test_start_that_has_a_new_meaning_is_told_by_the_record(capsys):
+    assert main(["status", "core-quiet"]) == 0
+    assert "from core as it was after 99.7 M env steps" in capsys.readouterr().out
+
+
 def test_shipped_run_cannot_go_on_and_says_where_it_stopped(capsys):
     assert main(["status", "core"]) == 0
     out = capsys.readouterr().out

@@ -123,6 +123,8 @@ def test_joints_that_turn_the_other_way_are_turned(exported, go2_xml, tmp_path):
     path = tmp_path / "mine.xml"
     path.write_text(text)
     policy = exported("base-mlp", "--robot", str(path))
+    (entry,) = onnx.load(policy).metadata_props
+    assert json.loads(entry.value)["joints"]["sign"][0] == -1.0
     walk = run_example(policy, path)
     assert walk.upright
     assert walk.error < 0.15

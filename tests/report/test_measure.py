@@ -63,8 +63,10 @@ def test_directory_called_like_a_shipped_policy_has_weights_of_its_own(
         (source,) = find_sources([text])
         assert _load(source).digest == load_policy("full-mlp").digest
         assert source.text.startswith("./") or source.text.endswith("/")
+        assert source.made(source.text) and not source.made("core-mlp")
     (source,) = find_sources(["core-mlp"])
     assert _load(source).digest == load_policy("core-mlp").digest
+    assert source.made("core-mlp")
 
 
 def test_policy_without_episodes_has_no_map(cache_folder):

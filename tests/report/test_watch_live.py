@@ -1,6 +1,5 @@
 """The live page follows a run: from its files, and in a browser beside a training."""
 
-import json
 import os
 import re
 import signal
@@ -11,38 +10,26 @@ from dataclasses import replace
 
 import pytest
 
+import run_files
 from browsing import listen_for_errors
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Curriculum, Evidence
-from horizon_rl.domains import paper_catalogue
-from horizon_rl.records import encode
 from horizon_rl.report.gather import Source
 from horizon_rl.report.live import LivePage
 from horizon_rl.report.live_section import time_left_s
 from horizon_rl.show.read_summary import read_summary
+from run_files import begin, write_metrics, write_times
 
 pytest.importorskip("matplotlib")
-GOOD = Evidence(
-    length=0.95,
-    tracking_error=0.2,
-    checkpoint_error=0.2,
-    checkpoint_return=20.0,
-    reference_error=0.2,
-    reference_return=20.0,
-    iterations=3,
-    env_steps=1000,
-)
-TRAIN = {"method": "horizon", "seed": 7, "num_envs": 10, "phase_iterations": 4}
-TRAIN |= {"steps": 10_000, "learner": {"ppo": {"num_steps": 10}}}
+GOOD = replace(run_files.GOOD, env_steps=1000)
+# An iteration is 10 x 10 = 100 steps.
+TRAIN = {"num_envs": 10, "phase_iterations": 4, "steps": 10_000}
+TRAIN |= {"learner": {"ppo": {"num_steps": 10}}}
 
 
 @pytest.fixture
 def curriculum(tmp_path):
     """Begin a training run without training."""
-    context = {"train": TRAIN, "catalogue": encode(paper_catalogue()), "ranks": 1}
-    run = tmp_path / "run"
-    run.mkdir()
-    begun = Curriculum.create(run / "journal.jsonl", ["mass", "com"], None, context)
+    begun = begin(tmp_path / "run", (), ranks=1, **TRAIN)
     yield begun
     begun.close()
 
@@ -50,7 +37,12 @@ def curriculum(tmp_path):
 @pytest.fixture
 def live(curriculum, tmp_path):
     return LivePage(
-        Source(text="run", journal=tmp_path / "run" / "journal.jsonl", name="horizon")
+        Source(
+            text="./core-mlp",
+            argument="./core-mlp",
+            journal=tmp_path / "run" / "journal.jsonl",
+            name="horizon",
+        )
     )
 
 
@@ -58,11 +50,9 @@ def now(live) -> str:
     return live.answers["/section/live"].body.decode()
 
 
-def write_iteration(run, number: int) -> None:
-    line = {"phase": 0, "number": number, "env_steps": 100 * number, "reward": 0.1}
-    line |= {"collect_s": 0.3, "learn_s": 0.2, "episode_length": 0.9}
-    with open(run / "metrics.jsonl", "a") as file:
-        file.write(json.dumps(line) + "\n")
+def test_page_says_how_it_was_made(live):
+    page = "".join(a.body.decode() for a in live.answers.values())
+    assert "horizon watch ./core-mlp" in page
 
 
 def test_run_without_a_phase_has_a_page(live):
@@ -71,7 +61,7 @@ def test_run_without_a_phase_has_a_page(live):
 
 def test_iteration_changes_what_is_under_way_and_draws_nothing(live, tmp_path):
     before = dict(live.answers)
-    write_iteration(tmp_path / "run", 1)
+    write_metrics(tmp_path / "run", 0, 1, 1)
     live.update()
     assert "<dd>1 / 4</dd>" in now(live) and "<dd>200</dd>" in now(live)
     assert 'value="0.2500"' in now(live) and live.num_drawn == 1
@@ -135,8 +125,7 @@ def test_time_left_is_what_the_budget_leaves_at_the_speed_so_far(
     live, curriculum, tmp_path
 ):
     curriculum.tell(GOOD)
-    times = {"phase": 0, "train_s": 4.0, "probe_s": 0.5, "settle_s": 0.5}
-    (tmp_path / "run" / "times.jsonl").write_text(json.dumps(times) + "\n")
+    write_times(tmp_path / "run", 1, 5.0)
     summary = read_summary(tmp_path / "run" / "journal.jsonl").summary
     assert time_left_s(summary) == 45.0  # 9000 of 10000 steps at 200 a second.
     assert time_left_s(replace(summary, budget=None)) is None
@@ -216,5 +205,8 @@ def test_watching_writes_nothing(live, tmp_path, curriculum):
     before = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
     for mode in (0o555, 0o755):
         os.chmod(run, mode)
+        live._drawn = live._shown = None  # As if all of it had changed.
+        live._draw_at = 0.0
         live.update()
+    assert live.num_drawn == 3
     assert {p: p.stat().st_mtime_ns for p in run.rglob("*")} == before

@@ -1,4 +1,6 @@
+import os
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -222,34 +224,64 @@ def test_scenario_of_an_intervention_has_its_body():
     assert setup.title == "interventions:stilts#2"
 
 
-def test_late_actions_and_poor_sensors_are_set_in_mid_stride():
+def test_actions_are_late_from_now_on():
     setup = free_setup("go2", shipped_catalogue("extended"))
-    session = Session(load_policy("base-mlp"), setup)
-    session.drive(np.array((0.8, 0.0, 0.0)))
-    advance(session, 1.0)
-    session.set_values(
-        {"latency.action_delay": np.array([0.03]), "sensing.gyro_bias": np.zeros(3)}
-    )
-    advance(session, 1.0)
-    assert not session.fallen
-    session.set_values({"sensing.lost_readings": np.array([0.3])})
-    advance(session, 0.2)
+    prompt, late = (Session(load_policy("base-mlp"), setup) for _ in range(2))
+    for session in (prompt, late):
+        session.drive(np.array((0.8, 0.0, 0.0)))
+        advance(session, 1.0)
+    np.testing.assert_array_equal(late.state, prompt.state)
+    late.set_values({"latency.action_delay": np.array([0.03])})
+    for session in (prompt, late):
+        advance(session, 0.2)
+    assert not late.fallen
+    assert not np.allclose(late.state, prompt.state, atol=1e-3)
 
 
-def test_readings_that_are_lost_from_now_on_leave_the_last_one():
-    seen = []
+def standing_witness() -> tuple[Session, list[np.ndarray]]:
+    """Let a robot stand, and keep what it senses."""
+    seen: list[np.ndarray] = []
 
     def stand(observations: np.ndarray) -> np.ndarray:
-        seen.append(observations[0, 3:6])
+        seen.append(observations[0])
         return np.zeros((1, 12), np.float32)
 
     policy = EvaluatedPolicy("seen", lambda device: as_policy(stand))
-    session = Session(policy, free_setup("go2", shipped_catalogue("extended")))
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    return Session(policy, setup), seen
+
+
+def test_sensors_are_biased_from_now_on():
+    session, seen = standing_witness()
+    advance(session, 1.0)
+    before = len(seen)
+    session.set_values({"sensing.gyro_bias": np.array((0.2, 0.0, 0.0))})
+    advance(session, 1.0)
+    shift = np.mean(seen[before:], axis=0) - np.mean(seen[10:before], axis=0)
+    np.testing.assert_allclose(shift[:3], (0.2, 0.0, 0.0), atol=0.08)
+
+
+def test_readings_that_are_lost_from_now_on_leave_the_last_one():
+    session, seen = standing_witness()
     advance(session, 0.2)
+    before = len(seen)
     session.set_values({"sensing.lost_readings": np.array([1.0])})
     advance(session, 0.2)
     # Gravity points down; a reading that never was would be zero.
-    np.testing.assert_allclose(seen, [(0.0, 0.0, -1.0)] * len(seen), atol=0.15)
+    gravity = np.array(seen)[:, 3:6]
+    np.testing.assert_allclose(gravity, [(0.0, 0.0, -1.0)] * len(seen), atol=0.15)
+    assert (gravity[before:] == gravity[before]).all()
+    assert not (gravity[:before] == gravity[0]).all(), "what was seen stays as it was"
+
+
+def test_push_before_the_first_step_comes_once():
+    setup = load_scenario("ood:disturbance@0.5#0")
+    assert setup.script is not None
+    now = np.where(np.arange(len(setup.script.push_steps)) == 0, 0, 10_000)
+    script = replace(setup.script, push_steps=now)
+    session = Session(load_policy("base-mlp"), replace(setup, script=script))
+    session.step()
+    np.testing.assert_array_equal(session.last_push, session.planned_push)
 
 
 def test_example_in_the_docs_runs():
@@ -260,3 +292,13 @@ def test_example_in_the_docs_runs():
     assert world["session"].readout().mass_kg == pytest.approx(
         1.5 * (15.206 + 3.0), 1e-3
     )
+
+
+def test_file_that_has_changed_is_built_anew(tmp_path):
+    path = tmp_path / "mine.xml"
+    shutil.copy(Path(__file__).parents[2] / "examples" / "own_robot.xml", path)
+    outfit = Outfit(robot=str(path))
+    first = outfit.build()
+    assert outfit.build() is first
+    os.utime(path, ns=(0, 10**18))
+    assert outfit.build() is not first

@@ -110,6 +110,21 @@ def find_journal(source: str) -> Path:
     return path
 
 
+def find_journals(sources: Sequence[str]) -> list[Path]:
+    """Return the journals of several runs: at least one, and each of them once."""
+    if not sources:
+        raise InputError(
+            "name at least one run: a directory, a journal or a shipped policy"
+        )
+    journals = [find_journal(source) for source in sources]
+    seen: set[Path] = set()
+    for source, journal in zip(sources, journals, strict=True):
+        if journal.resolve() in seen:
+            raise InputError(f"{source} is named twice: it would count double")
+        seen.add(journal.resolve())
+    return journals
+
+
 def spell_run(path: Path) -> str:
     """Write the path of a run so that no shipped policy is meant by it."""
     return f"./{path}" if str(path) in model_names() else str(path)

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
 
-from horizon_rl.cli.common import Terminal, find_journal, print_json
+from horizon_rl.cli.common import Terminal, find_journals, print_json
 from horizon_rl.curriculum import replay
 from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.records import encode
@@ -46,28 +45,15 @@ class DiagnoseCmd:
 def run(cmd: DiagnoseCmd) -> None:
     with needs_extra("train"):
         from horizon_rl.evaluation.diagnostic import diagnose
-    if not cmd.runs:
-        raise InputError(
-            "name at least one run: a directory, a journal or a shipped policy"
-        )
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
-    journals = [find_journal(run) for run in cmd.runs]
-    _refuse_doubles(journals)
+    journals = find_journals(cmd.runs)
     data = encode(diagnose([replay(path) for path in journals], horizon=cmd.horizon))
     if cmd.json:
         print_json(data)
         return
     Terminal().print(_table(data))
     print(_notes(data))
-
-
-def _refuse_doubles(journals: list[Path]) -> None:
-    seen = set()
-    for path in journals:
-        if path.resolve() in seen:
-            raise InputError(f"{path} is named twice: its phases would count double")
-        seen.add(path.resolve())
 
 
 def _table(data: Mapping[str, Any]) -> Table:

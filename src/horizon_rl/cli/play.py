@@ -114,6 +114,10 @@ def _check(cmd: PlayCmd) -> None:
             raise InputError(f"{flag} goes with {needs}")
     if cmd.native and (filmed or cmd.montage):
         raise InputError("--native opens a window: leave out --video and --montage")
+    if cmd.native:
+        from horizon_rl.viewer.native import check_display
+
+        check_display()
     if cmd.montage and (cmd.scenario or cmd.robot or cmd.catalogue):
         raise InputError(
             "--montage has its own robots, at the paper's baseline: leave out "
@@ -155,9 +159,8 @@ def _start(
 
 
 def _open_window(session: Session) -> None:
-    from horizon_rl.viewer.native import HELP, check_display, play_native
+    from horizon_rl.viewer.native import HELP, play_native
 
-    check_display()
     print(HELP)
     play_native(session)
 

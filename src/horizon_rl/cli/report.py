@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import tyro
 
-from horizon_rl.cli.common import find_journal, spell_run, split_name
+from horizon_rl.cli.common import find_journals, spell_run, split_name
+from horizon_rl.curriculum import read_header
 from horizon_rl.errors import needs_extra, require
 from horizon_rl.models import model_names, read_model
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import default_folder
+    from horizon_rl.evaluation.run_files import name_run
     from horizon_rl.evaluation.success import read_curve
     from horizon_rl.report.failure_maps import FailureMap
-    from horizon_rl.report.gather import Source, check_sources, gather, name_run
+    from horizon_rl.report.gather import Source, gather
     from horizon_rl.report.scores import read_records
     from horizon_rl.report.write import PAGE, prepare_folder, write_report
 
@@ -47,7 +49,6 @@ class ReportCmd:
 def run(cmd: ReportCmd) -> None:
     require("--evaluate", cmd.evaluate, 0, whole=True)
     sources = find_sources(cmd.runs)
-    check_sources(sources)
     records = [
         record
         for name, file in map(split_name, cmd.results)
@@ -70,14 +71,13 @@ def run(cmd: ReportCmd) -> None:
 
 def find_sources(named: Sequence[str]) -> list[Source]:
     """Find the runs that were named."""
-    sources = []
-    for argument in named:
-        name, text = split_name(argument)
+    sources, pairs = [], [split_name(argument) for argument in named]
+    journals = find_journals([text for _, text in pairs])
+    for argument, (name, text), journal in zip(named, pairs, journals, strict=True):
         shipped = text in model_names()
-        journal = find_journal(text)
         # Commands on the page take a run's directory, not the journal in it.
         text = spell_run(journal.parent) if Path(text) == journal else text
-        own = text if shipped else name_run(journal)
+        own = text if shipped else name_run(read_header(journal), journal.parent)
         model = read_model(text) if shipped else None
         sources.append(
             Source(

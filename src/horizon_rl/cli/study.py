@@ -9,7 +9,7 @@ from warnings import warn
 
 import tyro
 
-from horizon_rl.cli.common import Terminal, check_outputs, find_journal, split_name
+from horizon_rl.cli.common import Terminal, check_outputs, find_journals, split_name
 from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError, RunError, needs_extra, unknown
 from horizon_rl.models import model_names
@@ -50,7 +50,7 @@ class StudyCmd:
 
 
 def run(cmd: StudyCmd) -> None:
-    _check(cmd)
+    check_outputs(cmd.figures, cmd.json)
     runs = _read_runs(cmd.runs)
     points = read_curve(cmd.curve) if cmd.curve else []
     found = study(runs, _read_results(cmd.results, runs), points)
@@ -76,25 +76,15 @@ def run(cmd: StudyCmd) -> None:
         )
 
 
-def _check(cmd: StudyCmd) -> None:
-    if not cmd.runs:
-        raise InputError(
-            "name at least one run: a directory, a journal or a shipped policy"
-        )
-    check_outputs(cmd.figures, cmd.json)
-
-
 def _read_runs(named: Sequence[str]) -> list[RunFiles]:
-    runs, seen = [], set()
-    for name, source in map(split_name, named):
-        journal = find_journal(source)
-        if journal.resolve() in seen:
-            raise InputError(f"{journal} is named twice: it would count double")
-        seen.add(journal.resolve())
-        # Shipped runs are not seeds of one method: each goes by its own name.
-        shipped = source if source in model_names() else None
-        runs.append(read_run(journal, name or shipped))
-    return runs
+    pairs = [split_name(argument) for argument in named]
+    journals = find_journals([source for _, source in pairs])
+    # Shipped runs are not seeds of one method: each goes by its own name.
+    shipped = [source if source in model_names() else None for _, source in pairs]
+    return [
+        read_run(journal, name or own)
+        for journal, (name, _), own in zip(journals, pairs, shipped, strict=True)
+    ]
 
 
 def _read_results(named: Sequence[str], runs: Sequence[RunFiles]) -> list[Result]:

@@ -64,11 +64,8 @@ class Verdict:
 
 def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
     """Judge a phase by gate L and, with `preservation`, by gate C (paper, eq. 2-4)."""
-    feasibility = (
-        Check("episode length", evidence.length, cfg.min_length, at_least=True),
-        Check("error", evidence.tracking_error, cfg.max_error, at_least=False),
-    )
-    kept = _preservation_checks(evidence, cfg) if preservation else ()
+    feasibility = feasibility_checks(evidence, cfg)
+    kept = preservation_checks(evidence, cfg) if preservation else ()
     checks = (*feasibility, *kept)
     failed = [check for check in checks if not check.passed]
     words = "; ".join(str(check) for check in failed or checks)
@@ -83,7 +80,16 @@ def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
     )
 
 
-def _preservation_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
+def feasibility_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
+    """Return what gate L looks at."""
+    return (
+        Check("episode length", evidence.length, cfg.min_length, at_least=True),
+        Check("error", evidence.tracking_error, cfg.max_error, at_least=False),
+    )
+
+
+def preservation_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
+    """Return what gate C looks at; thresholds are None where there is no reference."""
     error, value = evidence.reference_error, evidence.reference_return
     max_error, min_return = None, None
     if error is not None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from horizon_rl.domains import Catalogue, paper_catalogue
+from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.evaluation.suite import MOTOR_GROUP, Motors
 from horizon_rl.physics import Pool, build_pool
 from horizon_rl.robots import Robot
@@ -24,11 +24,5 @@ def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
     kept = [g for g in trained.groups if g.name == MOTOR_GROUP and motors == "scaled"]
     others = [g for g in paper_catalogue().groups if g.name != MOTOR_GROUP]
     catalogue = Catalogue((*kept, *others))
-    instances = {
-        name: np.full(
-            1 if parameter.draws == 1 else (1, parameter.draws),
-            (parameter.baseline.low + parameter.baseline.high) / 2.0,
-        )
-        for name, parameter in catalogue.parameters.items()
-    }
-    return build_pool([robot], catalogue, instances, np.zeros(1, dtype=int))
+    first = np.zeros(1, dtype=int)
+    return build_pool([robot], catalogue, middle_instance(catalogue), first)

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
+from horizon_rl.learning.export import OUTPUTS
+
 
 class OnnxRobot:
     """Acts for one robot; its memory is carried from step to step."""
@@ -31,7 +33,7 @@ class OnnxRobot:
         """Return the action [1, 12] for `obs` [1, 45]."""
         memory = {"cache": self._cache, "valid": self._valid}
         action, self._cache, self._valid = self._session.run(
-            ["action", "next_cache", "next_valid"], {"obs": obs, **memory}
+            OUTPUTS, {"obs": obs, **memory}
         )
         return np.asarray(action)
 

@@ -8,7 +8,7 @@ from horizon_rl.domains.catalogue import (
     Ranges,
 )
 from horizon_rl.domains.parameter import Parameter, Range
-from horizon_rl.domains.sampling import Instances, place, sample
+from horizon_rl.domains.sampling import Instances, middle_instance, place, sample
 from horizon_rl.domains.toml import (
     load_catalogue,
     paper_catalogue,
@@ -26,6 +26,7 @@ __all__ = [
     "Range",
     "Ranges",
     "load_catalogue",
+    "middle_instance",
     "paper_catalogue",
     "parse_catalogue",
     "place",

@@ -26,6 +26,10 @@ class Range:
     def width(self) -> float:
         return self.high - self.low
 
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2.0
+
     def contains(self, other: "Range") -> bool:
         return self.low <= other.low and other.high <= self.high
 

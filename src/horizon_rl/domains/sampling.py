@@ -35,6 +35,14 @@ def sample(
     return instances
 
 
+def middle_instance(catalogue: Catalogue) -> Instances:
+    """Return one instance: every parameter in the middle of its baseline range."""
+    return {
+        name: np.full(1 if p.draws == 1 else (1, p.draws), p.baseline.middle)
+        for name, p in catalogue.parameters.items()
+    }
+
+
 def place(
     unit: np.ndarray, low: float | np.ndarray, high: float | np.ndarray
 ) -> np.ndarray:

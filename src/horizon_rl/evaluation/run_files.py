@@ -18,6 +18,7 @@ from horizon_rl.curriculum import (
     METRICS,
     TIMES,
     Entry,
+    Header,
     Replay,
     is_locked,
     phase_name,
@@ -62,7 +63,7 @@ class RunFiles:
 
     @property
     def seed(self) -> int | None:
-        return find(_settings(self.journal), int, "seed")
+        return find(_settings(self.journal.header), int, "seed")
 
     @property
     def label(self) -> str:
@@ -85,7 +86,7 @@ class RunFiles:
     def finished(self) -> bool:
         """Whether it is at its end, by itself or by its budget."""
         state = self.journal.state
-        settings = {**_settings(self.journal), **self.budget}
+        settings = {**_settings(self.journal.header), **self.budget}
         steps = find(settings, int, "steps") or 0
         minutes = find(settings, NUMBER, "minutes") or 0.0
         return bool(
@@ -129,9 +130,8 @@ def read_run(journal: Path, name: str | None = None) -> RunFiles:
                 evidence[phase] = _read_arrays(file)
             except DAMAGE as error:
                 damaged[phase] = f"{EVIDENCE}/{file.name} cannot be read: {error}"
-    method = find(_settings(replayed), str, "method")
     return RunFiles(
-        name=name or method or folder.resolve().name,
+        name=name or name_run(replayed.header, folder),
         path=folder,
         journal=replayed,
         evidence=evidence,
@@ -140,6 +140,11 @@ def read_run(journal: Path, name: str | None = None) -> RunFiles:
         times=times,
         budget=next(read_lines(folder / BUDGET), {}),
     )
+
+
+def name_run(header: Header, folder: Path) -> str:
+    """Return what a run is called where nobody names it: its method, or its folder."""
+    return find(_settings(header), str, "method") or folder.resolve().name
 
 
 def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
@@ -171,8 +176,8 @@ def steps_per_iteration(context: Mapping[str, Any]) -> int | None:
     return num_envs * num_steps * ranks if num_envs and num_steps and ranks else None
 
 
-def _settings(journal: Replay) -> Mapping[str, Any]:
-    context = journal.header.context
+def _settings(header: Header) -> Mapping[str, Any]:
+    context = header.context
     return find(context, dict, "train") or find(context, dict, "rehearsal") or {}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.run_files import NUMBER, RunFiles, find
 from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.models import model_names
 
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
 """What success out of distribution is here."""
@@ -99,7 +100,9 @@ def match_results(
     names = list(dict.fromkeys(run.name for run in runs))
     for result in results:
         policy = Path(result.policy).resolve()
-        where = (policy, *policy.parents)
+        # A directory that is called like a shipped policy is not meant by its name.
+        shipped = result.policy in model_names()
+        where = () if shipped else (policy, *policy.parents)
         mine = [run for run in runs if run.path.resolve() in where]
         if result.policy in names:
             by_name.setdefault(result.policy, []).append(result.success)

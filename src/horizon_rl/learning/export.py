@@ -139,11 +139,9 @@ def to_onnx(actor: MLPModel, metadata: Mapping[str, str] | None = None) -> bytes
     return model.SerializeToString(deterministic=True)
 
 
-def export_onnx(
-    actor: MLPModel, path: Path, metadata: Mapping[str, str] | None = None
-) -> None:
+def export_onnx(actor: MLPModel, path: Path) -> None:
     """Write an actor to a file: see `to_onnx`."""
-    path.write_bytes(to_onnx(actor, metadata))
+    path.write_bytes(to_onnx(actor))
 
 
 @contextmanager

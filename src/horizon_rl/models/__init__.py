@@ -77,5 +77,12 @@ def read_model(name: str) -> ModelRecord:
     return decode(ModelRecord, json.loads(path.read_text("utf-8")))
 
 
+def record_of(run: Path) -> ModelRecord | None:
+    """Return the record of the shipped policy that came of the run in a directory."""
+    folder = run.resolve().parent
+    shipped = run.name == RUN and folder.parent == _folder().resolve()
+    return read_model(folder.name) if shipped else None
+
+
 def _folder() -> Path:
     return Path(str(files("horizon_rl.models")))

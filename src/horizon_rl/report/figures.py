@@ -1,11 +1,12 @@
 """Figures of a report that a study has not: gates, suites, levels and steps by cost."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from horizon_rl.curriculum import Entry, Evidence, GateCfg
+from horizon_rl.curriculum import Entry, GateCfg
+from horizon_rl.curriculum.gates import Check, feasibility_checks, preservation_checks
 from horizon_rl.curriculum.state import Action
 from horizon_rl.errors import needs_extra
 from horizon_rl.evaluation.diagnostic import difficulties
@@ -13,6 +14,7 @@ from horizon_rl.evaluation.run_files import RunFiles
 from horizon_rl.report.scores import SuiteScores
 from horizon_rl.show.frontier_figure import COMMIT, ROLLBACK
 from horizon_rl.show.run_summary import Spent
+from horizon_rl.show.status_board import DONE
 from horizon_rl.show.study_figures import add_legend, name_styles, new_axes
 
 HOLD, FAINT = "#b08800", "#8c959f"
@@ -29,19 +31,20 @@ def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
     """Draw what the gates measured in every phase, and the limits they set."""
     with needs_extra("plot"):
         from matplotlib.figure import Figure
-    panels: list[tuple[str, Callable[[Evidence], float | None], Any]] = [
-        ("L: episode length", lambda e: e.length, lambda e: gates.min_length),
-        ("L: error, m/s", lambda e: e.tracking_error, lambda e: gates.max_error),
-    ]
+    panels = ["L: episode length", "L: error, m/s"]
     if any(e.evidence.reference_error is not None for e in entries):
-        panels += [
-            ("C: error, m/s", lambda e: e.checkpoint_error, _max_error(gates)),
-            ("C: return", lambda e: e.checkpoint_return, _min_return(gates)),
-        ]
+        panels += ["C: error, m/s", "C: return"]
+    checks = [
+        (
+            *feasibility_checks(e.evidence, gates),
+            *preservation_checks(e.evidence, gates),
+        )
+        for e in entries
+    ]
     figure = Figure(figsize=(9, 0.6 + 1.35 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
-    for ax, (name, value, limit) in zip(axes, panels, strict=True):
-        _draw_gate(ax, entries, value, limit)
+    for i, (ax, name) in enumerate(zip(axes, panels, strict=True)):
+        _draw_gate(ax, entries, [row[i] for row in checks])
         ax.set_ylabel(name, fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", lw=0.4, alpha=0.5)
@@ -55,14 +58,9 @@ def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
     return figure
 
 
-def _draw_gate(
-    ax: Any,
-    entries: Sequence[Entry],
-    value: Callable[[Evidence], float | None],
-    limit: Callable[[Evidence], float | None],
-) -> None:
-    found = [(k, value(e.evidence), limit(e.evidence)) for k, e in enumerate(entries)]
-    bounds = np.array([(k, bound) for k, _, bound in found if bound is not None])
+def _draw_gate(ax: Any, entries: Sequence[Entry], checks: Sequence[Check]) -> None:
+    limits = [(k, check.threshold) for k, check in enumerate(checks)]
+    bounds = np.array([(k, limit) for k, limit in limits if limit is not None])
     edge = np.inf
     if len(bounds):
         phases, heights = bounds.T
@@ -70,31 +68,13 @@ def _draw_gate(
         ax.hlines(heights, phases - 0.5, phases + 0.5, color=FAINT, lw=1.5)
     for action, (marker, colour) in MARK.items():
         points = [
-            (k, min(x, edge))
-            for k, x, _ in found
-            if x is not None and entries[k].decision.action == action
+            (k, min(check.value, edge))
+            for k, check in enumerate(checks)
+            if check.value is not None and entries[k].decision.action == action
         ]
         size = 8 if marker == "*" else 5
         if points:
             ax.plot(*np.array(points).T, marker, color=colour, ms=size)
-
-
-def _max_error(gates: GateCfg) -> Callable[[Evidence], float | None]:
-    def limit(e: Evidence) -> float | None:
-        if e.reference_error is None:
-            return None
-        return (1.0 + gates.error_margin) * e.reference_error + gates.error_slack
-
-    return limit
-
-
-def _min_return(gates: GateCfg) -> Callable[[Evidence], float | None]:
-    def limit(e: Evidence) -> float | None:
-        if e.reference_return is None:
-            return None
-        return e.reference_return - gates.return_margin * abs(e.reference_return)
-
-    return limit
 
 
 def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
@@ -167,7 +147,6 @@ def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
 def steps_figure(runs: Mapping[str, Mapping[Action, Spent]]) -> Any:
     """Draw env steps by verdict, a bar for each run; the light end is in probes."""
     figure, ax = new_axes(6.8, 1.2 + 0.42 * len(runs))
-    labels = {"commit": "committed", "rollback": "rolled back", "hold": "held"}
     for k, by_action in enumerate(runs.values()):
         start = 0.0
         for action, spent in by_action.items():
@@ -179,7 +158,7 @@ def steps_figure(runs: Mapping[str, Mapping[Action, Spent]]) -> Any:
             start += trained + probes
     for action, (_, colour) in MARK.items():
         if any(run[action].phases for run in runs.values()):
-            ax.barh(0, 0, color=colour, alpha=0.75, label=labels[action])
+            ax.barh(0, 0, color=colour, alpha=0.75, label=DONE[action])
     ax.barh(0, 0, color=FAINT, alpha=0.35, label="pale: probes")
     ax.set_yticks(range(len(runs)), list(runs))
     ax.invert_yaxis()

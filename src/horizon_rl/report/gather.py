@@ -1,13 +1,11 @@
 """Everything a page is made of, read from files and put in numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.curriculum import read_header
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.run_files import RunFiles, find, read_run
+from horizon_rl.evaluation.run_files import RunFiles, read_run
 from horizon_rl.evaluation.study import StudiedRun, Study, study
 from horizon_rl.evaluation.success import CurvePoint, find_results
 from horizon_rl.models import ModelRecord, model_names, read_model
@@ -23,7 +21,7 @@ class Source:
 
     text: str
     """Its path or name: what a command takes."""
-    argument: str = ""
+    argument: str
     """The same as it was given, perhaps with a name: what `horizon report` takes."""
     journal: Path
     name: str
@@ -39,8 +37,10 @@ class Source:
 
     def made(self, policy: str) -> bool:
         """Say whether the policy of an evaluation is this run's, by its name or path."""
+        if policy in (self.name, self.text):
+            return True
         path, folder = Path(policy).resolve(), self.journal.parent.resolve()
-        return policy == self.name or folder in (path, *path.parents)
+        return policy not in model_names() and folder in (path, *path.parents)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,8 +101,7 @@ def gather(
         maps: Where policies break.
         command: What makes the page.
     """
-    check_sources(sources)
-    reads = [_read(source) for source in sources]
+    reads = [read_summary(source.journal) for source in sources]
     files = [read_run(source.journal, source.name) for source in sources]
     own = [*records, *(result for source in sources for result in source.results)]
     found = study(files, _unique_results(own), points)
@@ -120,15 +119,6 @@ def gather(
         baseline=_baseline(runs),
         command=command,
     )
-
-
-def _read(source: Source) -> ReadRun:
-    """Summarise a run; what it started from may be known by another name since."""
-    read = read_summary(source.journal)
-    if source.model and source.model.start:
-        summary = replace(read.summary, start=f"from {source.model.start}")
-        return replace(read, summary=summary)
-    return read
 
 
 def _unique_results(records: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -167,22 +157,3 @@ def _baseline(runs: Sequence[ReportedRun]) -> dict[str, float]:
         if (catalogue := run.read.catalogue)
         for group in run.files.journal.header.groups
     }
-
-
-def name_run(journal: Path) -> str:
-    """Return what a run is called where nobody names it: its method, or its folder."""
-    context = read_header(journal).context
-    methods = (find(context, str, kind, "method") for kind in ("train", "rehearsal"))
-    return next(filter(None, methods), None) or journal.parent.resolve().name
-
-
-def check_sources(sources: Sequence[Source]) -> None:
-    """Refuse no run at all, and one run as two."""
-    if not sources:
-        raise InputError("name at least one run: a directory, or a shipped policy")
-    seen: set[Path] = set()
-    for source in sources:
-        journal = source.journal.resolve()
-        if journal in seen:
-            raise InputError(f"{source.text} is named twice: it would count double")
-        seen.add(journal)

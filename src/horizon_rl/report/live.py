@@ -128,7 +128,8 @@ class LivePage:
         self._shown, self._look_at = (judged, metrics), now + REFRESH_S
 
     def _draw(self, run: str) -> None:
-        material = gather([self._source], command=f"horizon watch {shlex.quote(run)}")
+        command = f"horizon watch {shlex.quote(self._source.text)}"
+        material = gather([self._source], command=command)
         self._titles = (titles(material)[0], f"HORIZON, live from {run}")
         self._sections = [render_section(s) for s in make_sections(material)]
         self.num_drawn += 1

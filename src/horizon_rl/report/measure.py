@@ -66,7 +66,7 @@ def evaluate(
         context = {"software": software(), "device": str(evaluator.device)}
         result = to_json(found, stand, impossible, context)
         # By its path: runs of one name may have results from elsewhere.
-        policy_name = source.name if source.model else str(source.journal.parent)
+        policy_name = source.name if source.model else source.text
         yield {**result, "policy": policy_name}
 
 

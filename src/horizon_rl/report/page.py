@@ -30,6 +30,8 @@ ICON = (
 )
 WIDE = 8.0
 """Width in inches beyond which a figure scrolls on a phone instead of shrinking."""
+FIGURES = "figures"
+"""Folder beside the page that has its figures as files."""
 WORDS = ("reason", "value")
 """Last columns that hold words."""
 
@@ -170,7 +172,7 @@ def _drawing(drawing: Drawing, downloads: bool) -> Html:
     is_wide = drawing.figure.get_figwidth() > WIDE
     svg = drawing.svg.replace("<svg ", '<svg class="wide" ' if is_wide else "<svg ", 1)
     places = [
-        tag("a", ending.upper(), href=f"figures/{drawing.name}.{ending}")
+        tag("a", ending.upper(), href=f"{FIGURES}/{drawing.name}.{ending}")
         for ending in ("svg", "png")
     ]
     links = tag("span", " ", places[0], " ", places[1], class_="downloads")

@@ -1,4 +1,4 @@
-"""Sections that a run's own files fill: summary, frontiers, gates, steps, settings."""
+"""Sections that a run's own files fill: summary, frontiers, gates, verdicts."""
 
 from collections.abc import Iterator
 from statistics import fmean

@@ -186,7 +186,7 @@ def _ask(
 def report_command(material: Material, flags: str) -> str:
     """Write the command of the page with other flags."""
     sources = [run.source for run in material.runs]
-    runs = shlex.join([source.argument or source.text for source in sources])
+    runs = shlex.join([source.argument for source in sources])
     return f"horizon report {runs} {flags}"
 
 

@@ -7,7 +7,7 @@ from horizon_rl.durable import write_file
 from horizon_rl.errors import InputError
 from horizon_rl.report.blocks import Section, drawings
 from horizon_rl.report.gather import Material
-from horizon_rl.report.page import GENERATOR, render_page, render_section
+from horizon_rl.report.page import FIGURES, GENERATOR, render_page, render_section
 from horizon_rl.report.progress_sections import (
     cost_section,
     coverage_section,
@@ -33,7 +33,7 @@ from horizon_rl.report.score_sections import (
 )
 from horizon_rl.report.svg import figure_png
 
-PAGE, FIGURES = "index.html", "figures"
+PAGE = "index.html"
 SECTIONS = (
     *(summary_section, frontiers_section, coverage_section, ood_section),
     *(interventions_section, other_section, signal_section, cost_section),

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from horizon_rl.curriculum import (
@@ -17,6 +17,7 @@ from horizon_rl.curriculum import (
 from horizon_rl.domains import Catalogue
 from horizon_rl.durable import read_lines
 from horizon_rl.errors import InputError
+from horizon_rl.models import record_of
 from horizon_rl.records import decode
 from horizon_rl.show.run_summary import RunSummary, Traces
 from horizon_rl.show.summarise_run import summarise_run
@@ -45,6 +46,9 @@ def read_summary(journal: Path) -> ReadRun:
         replayed = replay(journal)
     catalogue = _read_catalogue(replayed, journal)
     summary = summarise_run(journal.parent, replayed, traces, catalogue)
+    if (model := record_of(journal.parent)) and model.start:
+        # The policy it started from is known by another name since.
+        summary = replace(summary, start=f"from {model.start}")
     return ReadRun(summary=summary, journal=replayed, catalogue=catalogue)
 
 

@@ -66,14 +66,14 @@ def _headline(summary: RunSummary) -> Text:
     )
     if summary.ended:
         return text.append(f", {summary.ended}")
-    phase = summary.proposal.phase if summary.proposal else summary.phases
-    if summary.checkpoint and not summary.checkpoint.exists:
-        # A copy without its weights, as shipped policies have, cannot go on.
-        return text.append(f" before phase {phase} was judged")
     ago = f"last line {show_duration(summary.age_s)} ago"
     if summary.is_silent:
         return text.append(f", {ago}: it may hang", style="bold red")
     if summary.standing == "stopped" and summary.proposal:
+        phase = summary.proposal.phase
+        if summary.checkpoint and not summary.checkpoint.exists:
+            # A copy without its weights, as shipped policies have, cannot go on.
+            return text.append(f" before phase {phase} was judged")
         ago += f"; phase {phase} was not judged and runs again"
     return text.append(f", {ago}")
 

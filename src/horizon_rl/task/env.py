@@ -22,7 +22,7 @@ from horizon_rl.task.noise import fold_seed, random_rows
 from horizon_rl.task.observations import observe
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
-from horizon_rl.task.sensing import make_sensors
+from horizon_rl.task.sensing import Sensors, make_sensors
 from horizon_rl.task.table import WorldTable
 
 NUM_ACTIONS = 12
@@ -183,17 +183,16 @@ class VelocityEnv:
             self._observations[name].copy_(values)
 
     def _compute_observations(self) -> TensorDict:
-        state, moment = self.backend.state, (self._noise_key, self._rows, self._lengths)
-        observations = observe(
+        state = self.backend.state
+        return sense(
+            self._sensors,
+            (self._noise_key, self._rows, self._lengths),
+            state,
             observe_motion(state, self._table.default_pose),
             self.command,
             self._last_action,
-            (state.foot_force > CONTACT_FORCE).float(),
             self._table.privileged,
-            noise=self._sensors.errors(*moment),
         )
-        actor = self._sensors.receive(observations["actor"], *moment)
-        return observations.set("actor", actor)
 
     def _end_episodes(self, motion: Motion, command: torch.Tensor) -> None:
         """Add the step to the records; find who timed out and who is done."""
@@ -228,6 +227,28 @@ class VelocityEnv:
 def least_level(cfg: TaskCfg) -> float:
     """Return the largest vertical share of gravity, in the trunk's frame, that stands."""
     return -math.cos(math.radians(cfg.tilt_limit_deg))
+
+
+def sense(
+    sensors: Sensors,
+    moment: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    state: WorldState,
+    motion: Motion,
+    command: torch.Tensor,
+    last_action: torch.Tensor,
+    privileged: torch.Tensor,
+) -> TensorDict:
+    """Observe worlds through their sensors; `moment` is as in `symmetric_noise`."""
+    observations = observe(
+        motion,
+        command,
+        last_action,
+        (state.foot_force > CONTACT_FORCE).float(),
+        privileged,
+        noise=sensors.errors(*moment),
+    )
+    actor = sensors.receive(observations["actor"], *moment)
+    return observations.set("actor", actor)
 
 
 def find_falls(state: WorldState, motion: Motion, level_enough: float) -> torch.Tensor:

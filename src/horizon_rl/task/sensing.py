@@ -30,10 +30,7 @@ class Sensors:
     def receive(
         self, reading: Tensor, key: Tensor, rows: Tensor, steps: Tensor
     ) -> Tensor:
-        """Return what the robot goes by, [n, 45], in place of a reading that is lost.
-
-        It holds until the next one is received.
-        """
+        """Return what the robot goes by, [n, 45], in place of a reading that is lost."""
         return reading
 
 
@@ -67,8 +64,9 @@ class FaultySensors(Sensors):
         # reading is never lost: there would be nothing to go by.
         chance = symmetric_noise(key, rows, steps, 1, first=NUM_ACTOR) * 0.5 + 0.5
         lost = (chance < self._lost_share.unsqueeze(1)) & (steps > 0).unsqueeze(1)
-        self._last.copy_(torch.where(lost & self._sensed, self._last, reading))
-        return self._last
+        received = torch.where(lost & self._sensed, self._last, reading)
+        self._last.copy_(received)
+        return received
 
 
 def make_sensors(

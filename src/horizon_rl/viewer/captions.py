@@ -10,6 +10,7 @@ import numpy as np
 
 from horizon_rl.domains import Catalogue
 from horizon_rl.errors import needs_extra
+from horizon_rl.evaluation.explain import AXES
 from horizon_rl.viewer.levels import Values, level_needed
 
 with needs_extra("viewer"):
@@ -17,7 +18,6 @@ with needs_extra("viewer"):
     from PIL import Image, ImageDraw, ImageFont
 
 INK, GREY, RED = (25, 28, 33), (95, 102, 112), (200, 25, 25)
-AXES = ("x", "y", "z")
 BARE_NAMES = ("scale", "offset")
 """Parameters that mean nothing without their group's name."""
 

@@ -39,10 +39,8 @@ def film_sessions(
         done = 0
         for frame in range(cfg.num_frames(seconds)):
             wanted = round(frame / cfg.fps / CONTROL_DT)
-            with cores_for_physics(sessions[0].backend):
-                for session in sessions:
-                    for _ in range(wanted - done):
-                        session.step()
+            for session in sessions:
+                advance(session, wanted - done)
             done = wanted
             shots = [
                 _caption(studio.draw([make_actor(s)], camera.follow(cfg.fps)), s)
@@ -54,6 +52,13 @@ def film_sessions(
     finally:
         for studio in studios:
             studio.close()
+
+
+def advance(session: Session, steps: int) -> None:
+    """Play on for so many control steps."""
+    with cores_for_physics(session.backend):
+        for _ in range(steps):
+            session.step()
 
 
 class Camera:

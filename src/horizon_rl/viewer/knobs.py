@@ -6,8 +6,8 @@ import numpy as np
 import viser
 
 from horizon_rl.domains import Group, Parameter, sample
+from horizon_rl.evaluation.explain import AXES
 from horizon_rl.evaluation.suite import PUSH
-from horizon_rl.viewer.captions import AXES
 from horizon_rl.viewer.session import Session
 
 STEPS = 200
@@ -69,8 +69,8 @@ def _add(
             limit.low,
             limit.high,
             float(f"{limit.width / STEPS:.1g}"),
-            (baseline.low + baseline.high) / 2.0,
-            marks=(((baseline.low + baseline.high) / 2.0, "baseline"),),
+            baseline.middle,
+            marks=((baseline.middle, "baseline"),),
             hint=f"{parameter.about}; baseline {baseline}, limit {limit}",
         )
         knobs.append(Knob(name=name, place=place, slider=slider))

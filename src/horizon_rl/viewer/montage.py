@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from horizon_rl.evaluation.policies import EvaluatedPolicy
-from horizon_rl.physics import CONTROL_DT, cores_for_physics
+from horizon_rl.physics import CONTROL_DT
 from horizon_rl.robots import load_preset
 from horizon_rl.viewer.captions import GREY, INK, RED, Line, write_lines
-from horizon_rl.viewer.film import Camera, make_actor
+from horizon_rl.viewer.film import Camera, advance, make_actor
 from horizon_rl.viewer.movie import MovieCfg
 from horizon_rl.viewer.outfit import PAPER_ROBOTS
 from horizon_rl.viewer.session import Session
@@ -25,8 +25,8 @@ NUM_INSTANTS, PACE_S = 4, 1.5
 """A picture shows each robot so often, so far apart."""
 PIXELS_PER_M = 220
 LABEL_M, BORDER_M = 1.0, 0.7
-ROOT_Y = 2
-"""Place of the trunk's y in an integration state: time, then x, y, z."""
+ROOT_X, ROOT_Y = 1, 2
+"""Places of the trunk's x and y in an integration state: time, then x, y, z."""
 
 
 def start_parade(policy: EvaluatedPolicy, command: Sequence[float]) -> list[Session]:
@@ -34,7 +34,7 @@ def start_parade(policy: EvaluatedPolicy, command: Sequence[float]) -> list[Sess
     sessions = [Session(policy, free_setup(robot)) for robot in PAPER_ROBOTS]
     for session in sessions:
         session.drive(np.array(command))
-        _advance(session, WARM_UP_S)
+        advance(session, round(WARM_UP_S / CONTROL_DT))
     return sessions
 
 
@@ -56,7 +56,7 @@ def film_parade(
             for number, (session, camera) in enumerate(
                 zip(sessions, cameras, strict=True)
             ):
-                _advance(session, (wanted - done) * CONTROL_DT)
+                advance(session, wanted - done)
                 pixels = studio.draw([make_actor(session)], camera.follow(cfg.fps))
                 row, column = divmod(number, COLUMNS)
                 x, y = column * width, row * height
@@ -72,7 +72,7 @@ def film_parade(
 def draw_parade(sessions: Sequence[Session]) -> np.ndarray:
     """Show each robot in a row of its own at several instants: one picture."""
     walked = [_strobe(session) for session in sessions]
-    length = max(states[-1][1] - states[0][1] for states in walked) + 2.0 * BORDER_M
+    length = max(s[-1][ROOT_X] - s[0][ROOT_X] for s in walked) + 2.0 * BORDER_M
     rows = [
         _draw_row(session, states, LABEL_M + length)
         for session, states in zip(sessions, walked, strict=True)
@@ -85,31 +85,31 @@ def draw_parade(sessions: Sequence[Session]) -> np.ndarray:
     return np.concatenate([*rows, footer])
 
 
-def _strobe(session: Session) -> list[tuple[np.ndarray, float]]:
-    """Walk on, and return state and x at every instant."""
+def _strobe(session: Session) -> list[np.ndarray]:
+    """Walk on, and return the state at every instant."""
     states = []
     for number in range(NUM_INSTANTS):
         if number:
-            _advance(session, PACE_S)
+            advance(session, round(PACE_S / CONTROL_DT))
         state = session.state
         state[ROOT_Y] = 0.0  # Seen from the side, a drift would lift or sink it.
-        states.append((state, _x(session)))
+        states.append(state)
     return states
 
 
 def _draw_row(
-    session: Session, states: Sequence[tuple[np.ndarray, float]], length_m: float
+    session: Session, states: Sequence[np.ndarray], length_m: float
 ) -> np.ndarray:
     robot = session.robot
     height_m = 1.6 * robot.standing_height_m
     width, height = (round(m * PIXELS_PER_M) for m in (length_m, height_m))
     actors = [
         Actor(robot=robot, state=state, fade=0.7 * (1.0 - (i + 1) / len(states)))
-        for i, (state, _) in enumerate(states)
+        for i, state in enumerate(states)
     ]
     view = View(
         lookat_m=(
-            states[0][1] - BORDER_M - LABEL_M + length_m / 2.0,
+            states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0,
             0.0,
             0.4 * height_m,
         ),
@@ -154,13 +154,3 @@ def _ask(session: Session) -> str:
     parts += [f"{left:g} m/s to the left"] if left else []
     parts += [f"{turn:g} rad/s"] if turn else []
     return ", ".join(parts)
-
-
-def _advance(session: Session, seconds: float) -> None:
-    with cores_for_physics(session.backend):
-        for _ in range(round(seconds / CONTROL_DT)):
-            session.step()
-
-
-def _x(session: Session) -> float:
-    return float(session.backend.state.root_position[0, 0])

@@ -44,8 +44,7 @@ HELP = (
 
 
 def play_native(session: Session) -> None:
-    """Show a session until its window is closed."""
-    check_display()
+    """Show a session until its window is closed; `check_display` comes first."""
     robot, pace = session.robot, Pace()
     data = read_state(robot, session.state)
     pressed: SimpleQueue[int] = SimpleQueue()

@@ -37,7 +37,9 @@ class Outfit:
 
     def build(self) -> Robot:
         """Return the robot, ready to simulate."""
-        return _build(self)
+        if self.payload_kg:
+            return _build_loaded(self)
+        return load_evaluated_body(self.name).robot
 
     def with_intervention(self, name: str, present: bool) -> "Outfit":
         """Add or take away an intervention."""
@@ -56,9 +58,7 @@ def parse_outfit(name: str) -> Outfit:
 
 
 @lru_cache(maxsize=32)  # A slider makes many.
-def _build(outfit: Outfit) -> Robot:
-    if not outfit.payload_kg:
-        return load_evaluated_body(outfit.name).robot
+def _build_loaded(outfit: Outfit) -> Robot:
     if not outfit.can_change:
         raise InputError(f"{outfit.robot}: a payload hangs below presets only")
     ball = outfit.payload_kg, outfit.payload_x_m

@@ -21,11 +21,10 @@ from horizon_rl.evaluation.policies import EvaluatedPolicy, check_actions
 from horizon_rl.physics import CONTROL_DT, CpuBackend, build_pool
 from horizon_rl.robots import Robot
 from horizon_rl.task import FALL_CAUSES, NUM_ACTIONS
-from horizon_rl.task.env import CONTACT_FORCE, find_falls, least_level
+from horizon_rl.task.env import find_falls, least_level, sense
 from horizon_rl.task.latency import make_delay
 from horizon_rl.task.motion import Motion, observe_motion
 from horizon_rl.task.noise import fold_seed
-from horizon_rl.task.observations import observe
 from horizon_rl.task.sensing import make_sensors
 from horizon_rl.viewer.carry import carry_state, read_state
 from horizon_rl.viewer.levels import Values
@@ -140,7 +139,6 @@ class Session:
 
     def reset(self) -> None:
         """Begin anew: a scenario at its start, else the same world."""
-        self.script = self.setup.script if self.script else None
         self.backend.load(self._pool)
         self.backend.reset(EVERYONE, FIRST_ROW)
         self._policy.reset(EVERYONE)
@@ -166,11 +164,11 @@ class Session:
         self._follow_script()
         actions = self._policy.act(self._observe(self.steps))
         check_actions(actions, 1)
-        push = torch.from_numpy(self._next_push).float().unsqueeze(0)
-        if self._next_push.any():
-            self.last_push, self.last_push_step = self._next_push, self.steps
+        push = self._next_push + self._scripted_push()
+        if push.any():
+            self.last_push, self.last_push_step = push, self.steps
         self._next_push = np.zeros(2)
-        self.backend.push(push)
+        self.backend.push(torch.from_numpy(push).float().unsqueeze(0))
         arriving = self._delay.arrive(actions)
         self.backend.step(self._default_pose + self._action_scale * arriving)
         self._last_action = actions.clone()
@@ -257,22 +255,24 @@ class Session:
             return
         number = self.steps // self.task.hold_steps
         self.command = self.script.commands[min(number, len(self.script.commands) - 1)]
+
+    def _scripted_push(self) -> np.ndarray:
+        if self.script is None:
+            return np.zeros(2)
         now = self.script.push_steps == self.steps
-        self._next_push = self._next_push + self._pool.push_velocity[0][now].sum(axis=0)
+        return self._pool.push_velocity[0][now].sum(axis=0)
 
     def _observe(self, step: int) -> TensorDict:
         row = self.script.row if self.script else 0
-        moment = self._noise_key, torch.tensor([row]), torch.tensor([step])
-        observations = observe(
+        return sense(
+            self._sensors,
+            (self._noise_key, torch.tensor([row]), torch.tensor([step])),
+            self.backend.state,
             self._motion(),
             torch.from_numpy(self.command).float().unsqueeze(0),
             self._last_action,
-            (self.backend.state.foot_force > CONTACT_FORCE).float(),
             self._privileged,
-            noise=self._sensors.errors(*moment),
         )
-        actor = self._sensors.receive(observations["actor"], *moment)
-        return observations.set("actor", actor)
 
     def _motion(self) -> Motion:
         return observe_motion(self.backend.state, self._default_pose)

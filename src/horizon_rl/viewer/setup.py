@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from horizon_rl.domains import Catalogue, paper_catalogue
+from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.errors import InputError, unknown
-from horizon_rl.evaluation.suite import PUSH
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.task import TaskCfg
 from horizon_rl.viewer.levels import Values
@@ -55,10 +54,7 @@ def free_setup(robot: str, catalogue: Catalogue | None = None) -> Setup:
 
 def middle_values(catalogue: Catalogue) -> dict[str, np.ndarray]:
     """Return the middle of every parameter's baseline."""
-    return {
-        name: np.full(p.draws, (p.baseline.low + p.baseline.high) / 2.0)
-        for name, p in catalogue.parameters.items()
-    }
+    return {name: np.ravel(v) for name, v in middle_instance(catalogue).items()}
 
 
 def load_scenario(
@@ -95,11 +91,6 @@ def load_scenario(
             row=row,
         ),
     )
-
-
-def pushes_of(values: Values) -> np.ndarray:
-    """Return the planned pushes, [pushes, 2], in the reference body's m/s."""
-    return np.reshape(values.get(PUSH, ()), (-1, 2))
 
 
 def _number(name: str, text: str, whole: bool = False) -> float:
