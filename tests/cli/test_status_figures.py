@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,8 @@ def test_silent_run_may_hang(run, capsys):
         return status(capsys, run)
 
     assert "last line 30 s ago\n" in age(30.0)
+    assert "last line 10.0 min ago: it may hang" in age(600.0)
+    shutil.rmtree(run / "checkpoints")  # Kept elsewhere, say.
     assert "last line 10.0 min ago: it may hang" in age(600.0)
     write_times(run, seconds=1000.0)  # Probes and settling take 300 of them.
     assert "may hang" not in age(600.0)
