@@ -8,6 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from horizon_rl.curriculum import Curriculum
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.records import encode
 from run_files import (
     GOOD,
     PHASES,
@@ -18,10 +22,6 @@ from run_files import (
     write_metrics,
     write_times,
 )
-
-from horizon_rl.curriculum import Curriculum
-from horizon_rl.domains import paper_catalogue
-from horizon_rl.records import encode
 
 
 @pytest.fixture
