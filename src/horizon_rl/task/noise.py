@@ -26,8 +26,8 @@ def symmetric_noise(
         first: Channels to leave out before them.
     """
     moment = _scramble(_scramble(rows + key) + steps)
-    numbers = torch.arange(first, first + num_channels, device=rows.device)
-    channels = (numbers + 1) * _STRIDE
+    ends = first + 1, first + num_channels + 1
+    channels = torch.arange(*ends, device=rows.device) * _STRIDE
     bits = _scramble(moment.unsqueeze(1) + channels)
     # 24 bits fill a float32 exactly.
     return (bits >> 8).float() * 2.0**-23 - 1.0
