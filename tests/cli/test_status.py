@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from horizon_rl.cli import main
+from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method, replay
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from run_files import (
     CONTEXT,
     GOOD,
@@ -18,11 +23,6 @@ from run_files import (
     write_metrics,
     write_times,
 )
-
-from horizon_rl.cli import main
-from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method, replay
-from horizon_rl.domains import paper_catalogue
-from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 
 KEYS = {
     *("run", "kind", "method", "start", "seed", "ranks", "standing", "ended"),
