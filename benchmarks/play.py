@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.policies.load import load_policy
 from horizon_rl.viewer.film import Camera, make_actor
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Checkpoint, Curriculum, Evidence
+from horizon_rl.curriculum import CheckpointRef, Curriculum, Evidence
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.records import dumps, encode
+from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.support.records import dumps, encode
 
 # An iteration is 4 x 5 x 2 = 40 steps.
 TRAIN = {
@@ -56,12 +57,12 @@ def begin(
     run.mkdir(parents=True)
     context = {**CONTEXT, "ranks": ranks, "train": {**TRAIN, **train}}
     journal = run / "journal.jsonl"
-    curriculum = Curriculum.create(journal, ["mass", "com"], None, context)
+    curriculum = create_curriculum(journal, ["mass", "com"], None, context)
 
     def save(decision):
         name = f"phase-{decision.phase:05d}"
         (run / "checkpoints" / name).mkdir(parents=True)
-        return Checkpoint(name, "0" * 64)
+        return CheckpointRef(name, "0" * 64)
 
     for evidence in phases:
         curriculum.tell(evidence, save)

@@ -8,7 +8,7 @@ import pytest
 
 from horizon_rl.cli import main
 from horizon_rl.domains import shipped_catalogue
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horizon_rl.durable import (
+from horizon_rl.support.durable import (
     create_file,
     digest_directory,
     make_run_directory,
@@ -10,7 +10,7 @@ from horizon_rl.durable import (
     write_directory,
     write_file,
 )
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from horizon_rl.graphs import Recorded, compiled, is_on
+from horizon_rl.support.graphs import Recorded, compiled, is_on
 
 
 @pytest.mark.parametrize("switch", [None, "0", "1"])

@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
-from horizon_rl.errors import InputError
-from horizon_rl.records import decode, dumps, encode
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
 
 
 @dataclass(frozen=True)

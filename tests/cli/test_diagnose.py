@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("scipy")
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method, replay
+from horizon_rl.curriculum import CurriculumCfg, apply_method
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
+from horizon_rl.runs.journal import create_curriculum, replay
 
 PAGE = Path(__file__).parents[2] / "docs" / "diagnostic.md"
 
@@ -109,7 +110,7 @@ def test_torn_last_line_is_a_warning(runs, capsys, tmp_path):
 
 def test_run_by_the_clock_says_why_its_table_is_empty(tmp_path, capsys):
     cfg = apply_method("wide", CurriculumCfg())
-    Curriculum.create(tmp_path / "journal.jsonl", ["mass"], cfg).close()
+    create_curriculum(tmp_path / "journal.jsonl", ["mass"], cfg).close()
     rehearsal = RehearsalCfg(method="wide", curriculum=CurriculumCfg(max_phases=5))
     run = Rehearsal.create(rehearsal, paper_catalogue(), tmp_path / "wide")
     list(run.phases())
@@ -161,7 +162,9 @@ def test_damaged_journal(runs, tmp_path, capsys, damage, message):
 
 
 def test_core_install_is_told_which_extra_is_missing(runs, capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "horizon_rl.evaluation.diagnostic", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "horizon_rl.evaluation.studies.diagnostic", raising=False
+    )
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     assert "pip install 'horizon-rl[train]'" in bad(capsys, runs[0])
 

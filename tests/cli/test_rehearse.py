@@ -10,7 +10,7 @@ import time
 import pytest
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import replay
+from horizon_rl.runs.journal import replay
 
 COMMAND = [sys.executable, "-m", "horizon_rl", "rehearse"]
 

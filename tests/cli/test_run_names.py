@@ -7,7 +7,7 @@ import pytest
 
 from horizon_rl.cli import main
 from horizon_rl.cli.common import find_journal, spell_run
-from horizon_rl.models import RUN, model_path
+from horizon_rl.policies.shipped import RUN, model_path
 
 pytest.importorskip("torch")
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method, replay
+from horizon_rl.curriculum import CurriculumCfg, apply_method
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
+from horizon_rl.runs.journal import create_curriculum, replay
 from run_files import (
     CONTEXT,
     GOOD,
@@ -137,7 +138,7 @@ def test_killed_process_leaves_a_stopped_run(run, capsys):
     code = (
         "import sys, time; from pathlib import Path\n"
         "from horizon_rl.curriculum import Curriculum\n"
-        "kept = Curriculum.create(Path(sys.argv[1]), ['mass'])\n"
+        "kept = create_curriculum(Path(sys.argv[1]), ['mass'])\n"
         "print('ready', flush=True); time.sleep(60)"
     )
     run.mkdir()
@@ -184,7 +185,7 @@ def test_run_before_its_first_verdict(run, capsys):
 
 def test_journal_of_somebodys_own_loop(run, capsys):
     run.mkdir()
-    Curriculum.create(run / "journal.jsonl", ["wind"]).close()
+    create_curriculum(run / "journal.jsonl", ["wind"]).close()
     out = status(capsys, run)
     assert "a curriculum in a training loop of its own" in out and "wind" in out
     data = status_json(capsys, run)
@@ -195,7 +196,7 @@ def test_journal_of_somebodys_own_loop(run, capsys):
 def test_run_by_the_clock_without_groups(run, capsys):
     run.mkdir()
     cfg = apply_method("base", CurriculumCfg(max_phases=1))
-    curriculum = Curriculum.create(run / "journal.jsonl", [], cfg, CONTEXT)
+    curriculum = create_curriculum(run / "journal.jsonl", [], cfg, CONTEXT)
     curriculum.tell(GOOD)
     curriculum.close()
     assert "finished, budget of 1 phases spent" in status(capsys, run)
@@ -237,7 +238,7 @@ def test_damaged_journal(run, capsys, damage, message):
 def test_catalogue_of_another_make(run, capsys):
     run.mkdir()
     context = {**CONTEXT, "catalogue": {"rows": []}}
-    Curriculum.create(run / "journal.jsonl", ["mass"], None, context).close()
+    create_curriculum(run / "journal.jsonl", ["mass"], None, context).close()
     assert "journal.jsonl:1: Catalogue: unknown field 'rows'" in bad(capsys, run)
 
 

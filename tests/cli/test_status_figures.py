@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from horizon_rl.curriculum import Curriculum
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.records import encode
+from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.support.records import encode
 from run_files import (
     GOOD,
     PHASES,
@@ -180,7 +180,7 @@ def test_real_training_writes_what_is_read(run, capsys):
         start="from scratch",
     )
     run.mkdir()
-    curriculum = Curriculum.create(
+    curriculum = create_curriculum(
         run / "journal.jsonl", ["mass"], cfg.resolved, encode(context)
     )
     trained = 2 * 3 * cfg.steps_per_iteration

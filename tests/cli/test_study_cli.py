@@ -10,11 +10,12 @@ import pytest
 pytest.importorskip("scipy")
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Curriculum, Evidence, apply_method
+from horizon_rl.curriculum import Evidence, apply_method
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.records import dumps, encode
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
+from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.support.records import dumps, encode
 
 N, LONGEST = 32, 100
 TRAIN = {
@@ -33,7 +34,7 @@ def write_run(run: Path, method="horizon", seed=0, lengths=LENGTHS) -> Path:
         "ranks": 1,
     }
     cfg = apply_method(method, CurriculumCfg())
-    curriculum = Curriculum.create(run / "journal.jsonl", ["mass", "com"], cfg, context)
+    curriculum = create_curriculum(run / "journal.jsonl", ["mass", "com"], cfg, context)
     around = np.linspace(-0.1, 0.1, N, dtype=np.float32)
     for phase, length in enumerate(lengths):
         arrays = {

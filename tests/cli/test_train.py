@@ -16,9 +16,9 @@ pytest.importorskip("torch")
 import torch
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import committed_folder, replay
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.training import Run
 
 TINY = [

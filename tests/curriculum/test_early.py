@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from horizon_rl.curriculum import EarlyCfg, Episodes, GateCfg, look, spent_error
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 LOOKS = EarlyCfg(looks=(0.25, 0.5, 0.75))
 

@@ -11,30 +11,31 @@ from pathlib import Path
 import pytest
 from evidence import FALLS, GOOD
 
-from horizon_rl.curriculum import (
-    CHECKPOINTS,
-    INITIAL,
-    JOURNAL,
-    Checkpoint,
-    Curriculum,
-    CurriculumCfg,
+from horizon_rl.curriculum import CheckpointRef, CurriculumCfg
+from horizon_rl.runs.journal import (
     Journal,
-    JournalError,
     committed_folder,
-    dump_state,
+    create_curriculum,
     is_locked,
-    load_state,
     replay,
+    resume_curriculum,
 )
-from horizon_rl.curriculum.schema import parse_line, to_line
-from horizon_rl.errors import InputError
+from horizon_rl.runs.lines import (
+    JournalError,
+    dump_state,
+    load_state,
+    parse_line,
+    to_line,
+)
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.support.errors import InputError
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A journal of six phases."""
     path = tmp_path / "journal.jsonl"
-    curriculum = Curriculum.create(path, ["mass", "com"], context={"seed": 3})
+    curriculum = create_curriculum(path, ["mass", "com"], context={"seed": 3})
     for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD):
         curriculum.tell(evidence)
     curriculum.close()
@@ -66,10 +67,10 @@ def test_every_line_is_plain_json_with_reason_and_levels(path):
 
 
 def test_resumed_run_goes_on_as_if_never_stopped(path, tmp_path):
-    whole = Curriculum.create(tmp_path / "whole.jsonl", ["mass", "com"])
+    whole = create_curriculum(tmp_path / "whole.jsonl", ["mass", "com"])
     for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD, GOOD, FALLS):
         whole.tell(evidence)
-    resumed = Curriculum.resume(path)
+    resumed = resume_curriculum(path)
     resumed.tell(GOOD)
     resumed.tell(FALLS)
     assert dump_state(resumed.state) == dump_state(whole.state)
@@ -100,7 +101,7 @@ def test_torn_line_is_cut_away_before_the_next_is_written(path):
     data = path.read_bytes()
     path.write_bytes(data[:-20])
     with pytest.warns(match="torn last line dropped"):
-        curriculum = Curriculum.resume(path)
+        curriculum = resume_curriculum(path)
     curriculum.tell(GOOD)
     curriculum.close()
     assert path.read_bytes() == data
@@ -121,7 +122,7 @@ def test_damaged_line_is_an_error_that_names_it(path, number, old, new, message)
     edit_line(path, number, old, new)
     before = path.read_bytes()
     with pytest.raises(JournalError, match=message):
-        Curriculum.resume(path)
+        resume_curriculum(path)
     assert path.read_bytes() == before
 
 
@@ -158,7 +159,7 @@ def test_empty_journal_is_an_error(path):
 def test_existing_journal_is_never_overwritten(path):
     before = path.read_bytes()
     with pytest.raises(InputError, match="already holds a run"):
-        Curriculum.create(path, ["mass"])
+        create_curriculum(path, ["mass"])
     assert path.read_bytes() == before
 
 
@@ -166,7 +167,7 @@ def test_second_process_on_the_same_journal_is_refused(path):
     journal, _ = Journal.resume(path)
     code = (
         "import sys; from pathlib import Path; from horizon_rl.curriculum import *\n"
-        "try: Curriculum.resume(Path(sys.argv[1]))\n"
+        "try: resume_curriculum(Path(sys.argv[1]))\n"
         "except JournalError as error: print(error)"
     )
     command = [sys.executable, "-c", code, str(path)]
@@ -193,7 +194,7 @@ def test_journal_is_locked_while_its_run_is_alive(path):
 def test_asking_whether_it_is_locked_neither_locks_nor_reads_it(path):
     assert not is_locked(path)
     before = path.read_bytes()
-    curriculum = Curriculum.resume(path)
+    curriculum = resume_curriculum(path)
     assert is_locked(path) and is_locked(path)
     curriculum.tell(GOOD)
     curriculum.close()
@@ -203,36 +204,36 @@ def test_asking_whether_it_is_locked_neither_locks_nor_reads_it(path):
 def test_run_goes_on_from_the_checkpoint_that_its_journal_names(tmp_path):
     path, checkpoints = tmp_path / JOURNAL, tmp_path / CHECKPOINTS
     assert committed_folder(tmp_path) is None
-    curriculum = Curriculum.create(path, ["mass"])
+    curriculum = create_curriculum(path, ["mass"])
     assert committed_folder(tmp_path) is None
     for name in (INITIAL, "phase-0", "phase-9"):
         (checkpoints / name).mkdir(parents=True)
     assert committed_folder(tmp_path) == checkpoints / INITIAL
-    curriculum.tell(GOOD, lambda decision: Checkpoint("phase-0", "0123"))
+    curriculum.tell(GOOD, lambda decision: CheckpointRef("phase-0", "0123"))
     curriculum.tell(FALLS)
     assert committed_folder(tmp_path) == checkpoints / "phase-0"
 
 
 def test_checkpoint_is_saved_before_the_line_that_names_it(tmp_path):
     path = tmp_path / "journal.jsonl"
-    curriculum = Curriculum.create(path, ["mass"])
+    curriculum = create_curriculum(path, ["mass"])
     lines_at_save = []
 
     def save(decision):
         lines_at_save.append(path.read_bytes().count(b"\n"))
-        return Checkpoint(f"phase-{decision.phase}", "0123")
+        return CheckpointRef(f"phase-{decision.phase}", "0123")
 
     curriculum.tell(GOOD, save)
     curriculum.tell(FALLS, save)  # Rolled back: nothing to save.
     assert lines_at_save == [1]
     named = [e.checkpoint and e.checkpoint.name for e in replay(path).entries]
     assert named == ["phase-0", None]
-    assert curriculum.checkpoint == Checkpoint("phase-0", "0123")
+    assert curriculum.checkpoint == CheckpointRef("phase-0", "0123")
 
 
 def test_if_the_checkpoint_cannot_be_saved_the_phase_is_still_on_trial(tmp_path):
     path = tmp_path / "journal.jsonl"
-    curriculum = Curriculum.create(path, ["mass"])
+    curriculum = create_curriculum(path, ["mass"])
     state, data = curriculum.state, path.read_bytes()
 
     def save(decision):
@@ -248,7 +249,7 @@ def test_if_the_checkpoint_cannot_be_saved_the_phase_is_still_on_trial(tmp_path)
 def test_line_that_does_not_fit_on_the_disk_leaves_no_trace(path):
     import resource
 
-    curriculum = Curriculum.resume(path)
+    curriculum = resume_curriculum(path)
     state, data = curriculum.state, path.read_bytes()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -266,7 +267,7 @@ def test_line_that_does_not_fit_on_the_disk_leaves_no_trace(path):
 
 
 def test_failed_sync_leaves_no_trace(path, monkeypatch):
-    curriculum = Curriculum.resume(path)
+    curriculum = resume_curriculum(path)
     state, data = curriculum.state, path.read_bytes()
 
     def broken(fd):
@@ -285,8 +286,8 @@ def test_of_many_who_start_a_journal_at_once_one_wins(tmp_path):
     path = tmp_path / "journal.jsonl"
     code = (
         "import sys; from pathlib import Path; from horizon_rl.curriculum import *\n"
-        "from horizon_rl.errors import InputError\n"
-        "try: Curriculum.create(Path(sys.argv[1]), ['mass']); print('won')\n"
+        "from horizon_rl.support.errors import InputError\n"
+        "try: create_curriculum(Path(sys.argv[1]), ['mass']); print('won')\n"
         "except InputError as error: print(error)"
     )
     command = [sys.executable, "-c", code, str(path)]

@@ -19,13 +19,12 @@ from horizon_rl.curriculum import (
     Frontier,
     GateCfg,
     State,
-    dump_state,
-    load_state,
-    replay,
     start,
     step,
 )
-from horizon_rl.records import dumps, encode
+from horizon_rl.runs.journal import create_curriculum, replay
+from horizon_rl.runs.lines import dump_state, load_state
+from horizon_rl.support.records import dumps, encode
 
 GROUPS = ("actuation", "mass", "disturbance", "contact", "inertia", "com", "reset")
 NEVER = 100_000
@@ -213,7 +212,7 @@ def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, cfg, st
     cfg = replace(cfg, max_phases=40)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        live = Curriculum.create(path, names, cfg)
+        live = create_curriculum(path, names, cfg)
         for evidence in stream:
             if live.ask() is None:
                 break

@@ -9,7 +9,7 @@ import pytest
 from evidence import FALLS, FORGETS, GOOD
 
 from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 EVIDENCE = {"P": GOOD, "F": FALLS}
 

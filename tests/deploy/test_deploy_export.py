@@ -13,17 +13,16 @@ import pytest
 import torch
 
 from horizon_rl.cli import main
-from horizon_rl.deploy import export as deploy_export
-from horizon_rl.deploy import standalone_mjcf
-from horizon_rl.deploy.metadata import describe_joints
-from horizon_rl.deploy.nominal import nominal_pool
 from horizon_rl.domains import Catalogue, paper_catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.policies import load_policy
-from horizon_rl.learning import load_actor
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.learning.export import METADATA, to_onnx
-from horizon_rl.models import model_path
+from horizon_rl.policies import deploy as deploy_export
+from horizon_rl.policies.deploy import standalone_mjcf
+from horizon_rl.policies.export import METADATA, to_onnx
+from horizon_rl.policies.learned import load_actor
+from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.metadata import describe_joints
+from horizon_rl.policies.nominal import nominal_pool
+from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import (
     JOINT_NAMES,
     build_robot,
@@ -31,6 +30,7 @@ from horizon_rl.robots import (
     load_mjcf,
     load_preset,
 )
+from horizon_rl.support.errors import InputError
 
 
 def read_metadata(path):
@@ -162,7 +162,7 @@ def test_bad_input_is_refused(args, message, tmp_path, monkeypatch, capsys):
 
 
 def test_missing_onnxruntime_names_the_extra(tmp_path, monkeypatch, capsys):
-    for name in [n for n in sys.modules if n.startswith("horizon_rl.deploy")]:
+    for name in [n for n in sys.modules if n.startswith("horizon_rl.policies")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "horizon_rl.cli.export", raising=False)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

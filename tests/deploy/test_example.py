@@ -14,12 +14,12 @@ import onnx
 import pytest
 import torch
 
-from horizon_rl.deploy.nominal import nominal_pool
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.learning import LearnedPolicy, load_actor
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.models import model_path
 from horizon_rl.physics import CpuBackend
+from horizon_rl.policies.learned import LearnedPolicy, load_actor
+from horizon_rl.policies.nominal import nominal_pool
+from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NoiseCfg, Scenarios, TaskCfg, VelocityEnv
 

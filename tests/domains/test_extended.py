@@ -15,7 +15,7 @@ from horizon_rl.domains import (
     shipped_catalogue,
 )
 from horizon_rl.domains.catalogue import OPTIONAL_GROUPS
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 EXTENDED = shipped_catalogue("extended")
 

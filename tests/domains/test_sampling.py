@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from horizon_rl.domains import Range, paper_catalogue, sample
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 PAPER = paper_catalogue()
 FULL = dict.fromkeys(PAPER.names, 1.0)

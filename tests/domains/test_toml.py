@@ -3,8 +3,8 @@
 import pytest
 
 from horizon_rl.domains import Range, load_catalogue, paper_catalogue, parse_catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.toml_text import find_line
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.toml_text import find_line
 
 ONE = """
 [groups.mass.parameters.scale]

@@ -64,7 +64,7 @@ def make_checkpoint(tmp_path):
 
     from horizon_rl.learning import LearnerCfg, MlpCfg, TransformerCfg, build_actor
     from horizon_rl.learning.checkpoint import CheckpointRecord, save_checkpoint
-    from horizon_rl.records import encode
+    from horizon_rl.support.records import encode
     from horizon_rl.task import TaskCfg
 
     def make(
@@ -100,7 +100,7 @@ def run():
     """Return a function that evaluates, keeping nothing unless given a cache."""
     from horizon_rl.evaluation.array_cache import ArrayCache
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-    from horizon_rl.evaluation.policies import load_policy
+    from horizon_rl.policies.load import load_policy
 
     def evaluate(policy, suite, n=None, cache=None, threads=1, **options) -> Evaluation:
         if isinstance(policy, str | Path):

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy
+from horizon_rl.policies.load import EvaluatedPolicy, as_policy
 from horizon_rl.task import EpisodeTable
 
 

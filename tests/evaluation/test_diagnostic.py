@@ -10,25 +10,23 @@ pytest.importorskip("scipy")
 from scipy.stats import spearmanr
 
 from horizon_rl.curriculum import (
-    Curriculum,
     CurriculumCfg,
     Evidence,
     GateCfg,
-    Replay,
     apply_method,
-    replay,
     start,
     step,
 )
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.diagnostic import (
+from horizon_rl.evaluation.studies.diagnostic import (
     Diagnostic,
     diagnose,
     difficulties,
     frontier_phases,
 )
 from horizon_rl.rehearsal import JOURNAL, Rehearsal, RehearsalCfg
+from horizon_rl.runs.journal import Replay, create_curriculum, replay
+from horizon_rl.support.errors import InputError
 
 GOOD = Evidence(
     length=0.95,
@@ -49,7 +47,7 @@ def record(tmp_path):
 
     def run(*evidence: Evidence, groups=("mass",), cfg=None) -> Replay:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
-        curriculum = Curriculum.create(path, groups, cfg)
+        curriculum = create_curriculum(path, groups, cfg)
         for phase in evidence:
             curriculum.tell(phase)
         curriculum.close()

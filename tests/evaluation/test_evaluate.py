@@ -8,13 +8,14 @@ import pytest
 import torch
 from tables import assert_equal, constant, head
 
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.policies import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
-from horizon_rl.learning import export_onnx, load_actor
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
+from horizon_rl.policies.export import export_onnx
+from horizon_rl.policies.learned import load_actor
+from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
+from horizon_rl.support.errors import InputError
 from horizon_rl.task import EpisodeTable, SuccessCfg, VelocityEnv, rollout, succeeded
 
 STILL = """

@@ -9,7 +9,7 @@ from tables import assert_equal, constant, head
 
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.array_cache import SOURCES, ArrayCache, default_folder
-from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.policies.load import load_policy
 from horizon_rl.task import EpisodeTable, SuccessCfg, rollout
 
 

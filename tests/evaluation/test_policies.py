@@ -11,12 +11,14 @@ import torch
 from onnx import TensorProto, helper
 from tensordict import TensorDict
 
-from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL, Curriculum
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.evaluate import Padded
-from horizon_rl.evaluation.policies import as_policy, load_policy
-from horizon_rl.learning import LearnedPolicy, export_onnx, load_actor
 from horizon_rl.learning.checkpoint import RECORD, WEIGHTS, load_checkpoint
+from horizon_rl.policies.export import export_onnx
+from horizon_rl.policies.learned import LearnedPolicy, load_actor
+from horizon_rl.policies.load import as_policy, load_policy
+from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.support.errors import InputError
 
 CPU = torch.device("cpu")
 
@@ -69,7 +71,7 @@ def test_run_directory_stands_for_the_checkpoint_its_journal_names(
 ):
     run = tmp_path / "run"
     run.mkdir()
-    Curriculum.create(run / JOURNAL, ["mass"]).close()
+    create_curriculum(run / JOURNAL, ["mass"]).close()
     named = make_checkpoint(seed=1, path=run / CHECKPOINTS / INITIAL)
     make_checkpoint(seed=2, path=run / CHECKPOINTS / "phase-00000")
     assert load_policy(str(run)).digest == load_policy(str(named)).digest

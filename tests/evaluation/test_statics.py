@@ -11,9 +11,9 @@ import pytest
 from horizon_rl.evaluation import statics
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.policies import load_policy
 from horizon_rl.evaluation.results import success_table
 from horizon_rl.evaluation.statics import impossible, impossible_share
+from horizon_rl.policies.load import load_policy
 
 EXACT = """
 episodes = 1

@@ -10,7 +10,6 @@ pytest.importorskip("scipy")
 
 from scipy.stats import bootstrap, mannwhitneyu
 
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.statistics import (
     Interval,
     improvement_probability,
@@ -19,6 +18,7 @@ from horizon_rl.evaluation.statistics import (
     spread_by_column,
     wilson_interval,
 )
+from horizon_rl.support.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs" / "diagnostic.md"
 FLAT = np.full((3, 2), 0.4)

@@ -15,16 +15,12 @@ from horizon_rl.curriculum import (
     CurriculumCfg,
     Evidence,
     GateCfg,
-    Header,
-    Replay,
     apply_method,
 )
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.firmness import firmness
-from horizon_rl.evaluation.recheck import recheck
-from horizon_rl.evaluation.run_files import RunFiles
-from horizon_rl.evaluation.signals import find_signals, moving_mean
-from horizon_rl.evaluation.study import measure_costs, study
+from horizon_rl.evaluation.studies.gate_stability import firmness
+from horizon_rl.evaluation.studies.plateau import find_signals, moving_mean
+from horizon_rl.evaluation.studies.recheck import recheck
+from horizon_rl.evaluation.studies.study import measure_costs, study
 from horizon_rl.evaluation.success import (
     CurvePoint,
     Result,
@@ -33,6 +29,9 @@ from horizon_rl.evaluation.success import (
     read_curve,
     read_results,
 )
+from horizon_rl.runs.journal import Header, Replay
+from horizon_rl.runs.read import RunFiles
+from horizon_rl.support.errors import InputError
 
 LONGEST, N = 100, 64
 CONTEXT = {

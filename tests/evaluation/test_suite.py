@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import kstest
 
 from horizon_rl.domains import Catalogue, Group, Parameter, Range, paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation import suite as suite_module
 from horizon_rl.evaluation.body import Body, load_evaluated_body
 from horizon_rl.evaluation.suite import Column, FrozenColumn, Suite, freeze, uniforms
 from horizon_rl.evaluation.suite_file import BUILT_IN, load_suite
 from horizon_rl.robots import preset_names
+from horizon_rl.support.errors import InputError
 from horizon_rl.task import CommandCfg, NoiseCfg, PushCfg, SuccessCfg, TaskCfg
 
 # A change here means that old results cannot be compared with new ones.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from horizon_rl.domains import Range, paper_catalogue, parse_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.support.errors import InputError
 
 
 def column(suite, name="a"):

@@ -7,7 +7,6 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
@@ -17,6 +16,7 @@ from horizon_rl.learning import (
     build_learner,
     state_tensors,
 )
+from horizon_rl.support.errors import InputError
 
 WIDTHS = {"actor": 45, "critic": 53, "privileged": 30}
 

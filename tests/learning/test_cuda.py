@@ -16,11 +16,11 @@ from toys import CRITIC, PPO, SMALL, SMALL_MLP
 pytest.importorskip("mjbatch")
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.graphs import WARM_UPS
 from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner, state_tensors
 from horizon_rl.physics import sample_pool
 from horizon_rl.physics.backend import allocate_state
 from horizon_rl.robots import build_robot, load_preset
+from horizon_rl.support.graphs import WARM_UPS
 from horizon_rl.task import NUM_ACTIONS, TaskCfg, VelocityEnv, draw_scenarios
 
 GPU = pytest.param(

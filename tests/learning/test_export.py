@@ -11,15 +11,9 @@ from onnx.reference import ReferenceEvaluator
 from tensordict import TensorDict
 from toys import SMALL, SMALL_MLP
 
-from horizon_rl.learning import (
-    ActorCfg,
-    LearnedPolicy,
-    MlpCfg,
-    TransformerCfg,
-    build_actor,
-    export_onnx,
-)
-from horizon_rl.learning.export import to_onnx
+from horizon_rl.learning import ActorCfg, MlpCfg, TransformerCfg, build_actor
+from horizon_rl.policies.export import export_onnx, to_onnx
+from horizon_rl.policies.learned import LearnedPolicy
 
 
 def make_actor(cfg: ActorCfg, num_inputs=45, num_actions=12) -> Any:

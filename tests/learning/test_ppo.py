@@ -11,9 +11,9 @@ from rsl_rl.algorithms import PPO as UpstreamPPO
 from torch.utils._python_dispatch import TorchDispatchMode
 from toys import SMALL, SMALL_MLP, Falling, PointMass, collect, make_learner, train
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning import NonFiniteError, PpoCfg, state_tensors
 from horizon_rl.learning.losses import adapted_rate
+from horizon_rl.support.errors import InputError
 
 
 def collected(actor, **changes):

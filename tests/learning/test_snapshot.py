@@ -4,13 +4,13 @@ import pytest
 import torch
 from toys import SMALL, SMALL_MLP, PointMass, Recall, collect, make_learner, train
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning import (
     load_state_tensors,
     restore,
     state_tensors,
     take_snapshot,
 )
+from horizon_rl.support.errors import InputError
 
 ACTORS = pytest.mark.parametrize(
     "actor", [SMALL, SMALL_MLP], ids=["transformer", "mlp"]

@@ -3,11 +3,9 @@
 import pytest
 from toys import SMALL, SMALL_MLP, PointMass, Recall, make_learner, train
 
-from horizon_rl.learning import (
-    LearnedPolicy,
-    TransformerCfg,
-    cached_inference_ratio,
-)
+from horizon_rl.bench.inference import cached_inference_ratio
+from horizon_rl.learning import TransformerCfg
+from horizon_rl.policies.learned import LearnedPolicy
 
 
 def mean_reward(learner, env) -> float:

@@ -9,9 +9,10 @@ from reference import reference_latents, reference_means
 from tensordict import TensorDict
 from toys import SMALL
 
-from horizon_rl.errors import InputError
-from horizon_rl.learning import LearnedPolicy, TransformerCfg, build_actor
+from horizon_rl.learning import TransformerCfg, build_actor
 from horizon_rl.learning.history import History, rollout_past
+from horizon_rl.policies.learned import LearnedPolicy
+from horizon_rl.support.errors import InputError
 
 
 def make_actor(cfg: TransformerCfg, num_inputs: int = 5, num_steps: int = 8) -> Any:

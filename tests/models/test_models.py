@@ -11,25 +11,27 @@ pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import JOURNAL, CurriculumCfg, Entry, GateCfg, replay
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.policies import load_policy
-from horizon_rl.evaluation.recheck import recheck
 from horizon_rl.evaluation.results import summaries
-from horizon_rl.evaluation.run_files import read_run
+from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.models import (
+from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.pack import pack_model
+from horizon_rl.policies.shipped import (
     RUN,
     find_checkpoint,
     model_names,
     model_path,
     read_model,
 )
-from horizon_rl.models.pack import pack_model
+from horizon_rl.runs.journal import replay
+from horizon_rl.runs.paths import JOURNAL
+from horizon_rl.runs.read import read_run
+from horizon_rl.support.errors import InputError
 from horizon_rl.training import Run, preset_cfg
 
 

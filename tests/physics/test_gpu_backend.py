@@ -22,7 +22,6 @@ from test_imported_robot import imported_go2
 from worlds import begin, exact_pool, hold, trajectory, varied_targets
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.physics import Backend, Pool, make_backend, sample_pool, torque_bounds
 from horizon_rl.robots import (
     Robot,
@@ -31,6 +30,7 @@ from horizon_rl.robots import (
     load_body,
     load_preset,
 )
+from horizon_rl.support.errors import InputError
 
 SECOND = 50
 """Control steps."""

@@ -8,10 +8,10 @@ from worlds import GRAVITY, STRONG, begin, exact_pool, hold
 
 from horizon_rl.cli import main
 from horizon_rl.domains import load_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import effects_of
 from horizon_rl.robots import build_robot, load_preset
+from horizon_rl.support.errors import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

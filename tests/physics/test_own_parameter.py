@@ -7,9 +7,9 @@ import pytest
 from worlds import GRAVITY, STRONG, begin, exact_pool, hold
 
 from horizon_rl.domains import Range, parse_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.physics import EFFECTS, Effect, Rows, sample_pool
 from horizon_rl.robots import Robot, build_robot, load_preset
+from horizon_rl.support.errors import InputError
 
 CATALOGUE = """
 extends = "paper"

@@ -5,9 +5,9 @@ import pytest
 from worlds import exact_pool, limit_ranges
 
 from horizon_rl.domains import Range, paper_catalogue, parse_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.physics import CpuBackend, build_pool, check_catalogue, sample_pool
 from horizon_rl.robots import Robot, build_robot, load_preset
+from horizon_rl.support.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import torch
 from worlds import begin, exact_pool, hold, limit_ranges, model_of, some_robots
 
 from horizon_rl.domains import Range, paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.physics import CpuBackend, Pool, join_pools, sample_pool
 from horizon_rl.physics.ground import reach_down
 from horizon_rl.physics.rows import DERIVED_FIELDS
@@ -24,6 +23,7 @@ from horizon_rl.robots import (
     load_preset,
     preset_names,
 )
+from horizon_rl.support.errors import InputError
 
 PAYLOADS = [name for name in INTERVENTIONS if "payload" in name]
 SHAPES = """

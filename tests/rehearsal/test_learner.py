@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from horizon_rl.curriculum import CurriculumCfg, start
-from horizon_rl.errors import InputError
 from horizon_rl.rehearsal.learner import (
     LearnerCfg,
     Policy,
@@ -17,6 +16,7 @@ from horizon_rl.rehearsal.learner import (
     success_rate,
     train,
 )
+from horizon_rl.support.errors import InputError
 
 CFG = LearnerCfg(ceiling_low=1.0, ceiling_high=1.0)
 

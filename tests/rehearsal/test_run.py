@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, phase_rng, replay
+from horizon_rl.curriculum import CurriculumCfg, phase_rng
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.rehearsal import (
     JOURNAL,
     LearnerCfg,
@@ -16,6 +15,8 @@ from horizon_rl.rehearsal import (
     summarise,
 )
 from horizon_rl.rehearsal.learner import success_rate
+from horizon_rl.runs.journal import replay
+from horizon_rl.support.errors import InputError
 
 PAPER = paper_catalogue()
 

@@ -11,13 +11,14 @@ pytest.importorskip("mujoco")
 
 from horizon_rl.cli import main
 from horizon_rl.cli.report import find_sources
-from horizon_rl.curriculum import CHECKPOINTS, JOURNAL, replay
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.policies import load_policy
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.models import RUN, model_path
-from horizon_rl.report.measure import _load, find_maps, missing
+from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.shipped import RUN, model_path
+from horizon_rl.runs.journal import replay
+from horizon_rl.runs.paths import CHECKPOINTS, JOURNAL
+from horizon_rl.show.report.measure import _load, find_maps, missing
 from horizon_rl.task import EpisodeTable
 
 

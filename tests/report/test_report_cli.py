@@ -8,10 +8,10 @@ from html_check import complaints
 
 from horizon_rl.cli import main
 from horizon_rl.cli.report import find_sources
-from horizon_rl.models import model_path
-from horizon_rl.report.blocks import Missing
-from horizon_rl.report.gather import gather
-from horizon_rl.report.score_sections import failures_section
+from horizon_rl.policies.shipped import model_path
+from horizon_rl.show.report.blocks import Missing
+from horizon_rl.show.report.gather import gather
+from horizon_rl.show.report.score_sections import failures_section
 
 pytest.importorskip("matplotlib")
 SECTIONS = (

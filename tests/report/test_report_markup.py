@@ -3,11 +3,19 @@
 import pytest
 from html_check import complaints
 
-from horizon_rl.report.blocks import Drawing, Facts, Fold, Missing, Prose, Section, slug
-from horizon_rl.report.markup import tag
-from horizon_rl.report.page import render_page, render_section
-from horizon_rl.report.svg import figure_svg
-from horizon_rl.show.cells import Cells
+from horizon_rl.show.report.blocks import (
+    Drawing,
+    Facts,
+    Fold,
+    Missing,
+    Prose,
+    Section,
+    slug,
+)
+from horizon_rl.show.report.markup import tag
+from horizon_rl.show.report.page import render_page, render_section
+from horizon_rl.show.report.svg import figure_svg
+from horizon_rl.show.table import Cells
 
 EVIL = "</td><script>alert(1)</script>\"'&<b>"
 

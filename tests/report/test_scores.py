@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from horizon_rl.errors import InputError
-from horizon_rl.report.score_sections import suite_table
-from horizon_rl.report.scores import collect, read_records
+from horizon_rl.show.report.score_sections import suite_table
+from horizon_rl.show.report.scores import collect, read_records
+from horizon_rl.support.errors import InputError
 
 
 def record(policy="a", success=0.5, digest="one", **column):

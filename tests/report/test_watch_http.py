@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from horizon_rl.errors import InputError
-from horizon_rl.report import serve
-from horizon_rl.report.blocks import Prose, Section
-from horizon_rl.report.live import make_answers
-from horizon_rl.report.page import render_section
-from horizon_rl.report.serve import PageServer, is_loopback
+from horizon_rl.show.report import serve
+from horizon_rl.show.report.blocks import Prose, Section
+from horizon_rl.show.report.live import make_answers
+from horizon_rl.show.report.page import render_section
+from horizon_rl.show.report.serve import PageServer, is_loopback
+from horizon_rl.support.errors import InputError
 
 SECRET = "the journal's neighbour"
 

@@ -13,10 +13,10 @@ import pytest
 import run_files
 from browsing import listen_for_errors
 from horizon_rl.cli import main
-from horizon_rl.report.gather import Source
-from horizon_rl.report.live import LivePage
-from horizon_rl.report.live_section import time_left_s
-from horizon_rl.show.read_summary import read_summary
+from horizon_rl.runs.read_summary import read_summary
+from horizon_rl.show.report.gather import Source
+from horizon_rl.show.report.live import LivePage
+from horizon_rl.show.report.live_section import time_left_s
 from run_files import begin, write_metrics, write_times
 
 pytest.importorskip("matplotlib")
@@ -103,7 +103,7 @@ def test_drawing_that_fails_is_tried_again_as_seldom(live, curriculum, monkeypat
         time.sleep(0.02)
         raise ValueError("odd evidence")
 
-    monkeypatch.setattr("horizon_rl.report.live.gather", fail)
+    monkeypatch.setattr("horizon_rl.show.report.live.gather", fail)
     live._draw_at = 0.0
     curriculum.tell(GOOD)
     for _ in range(3):

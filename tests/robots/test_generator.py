@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import (
     GeneratorCfg,
     build_robot,
@@ -14,6 +13,7 @@ from horizon_rl.robots import (
     load_preset,
     preset_names,
 )
+from horizon_rl.support.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import (
     INTERVENTIONS,
     JOINT_NAMES,
@@ -15,6 +14,7 @@ from horizon_rl.robots import (
     load_body,
     load_preset,
 )
+from horizon_rl.support.errors import InputError
 
 mujoco = pytest.importorskip("mujoco")
 

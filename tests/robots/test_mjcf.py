@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import (
     JOINT_NAMES,
     LEG_NAMES,
@@ -15,6 +14,7 @@ from horizon_rl.robots import (
     load_mjcf,
     load_preset,
 )
+from horizon_rl.support.errors import InputError
 
 mujoco = pytest.importorskip("mujoco")
 

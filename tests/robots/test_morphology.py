@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import JOINT_NAMES, Link, Payload, load_preset
 from horizon_rl.robots.stance import rest_on_feet, support_margin_m
+from horizon_rl.support.errors import InputError
 
 
 def ball(mass_kg, com_m, radius_m=0.1):

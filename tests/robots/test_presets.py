@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import can_stand, load_preset, preset_names
+from horizon_rl.support.errors import InputError
 
 # name: (in the facts file, total kg, thigh m, calf m, front and rear height m). The
 # heights are those of a level trunk's origin over the lowest point of the feet.

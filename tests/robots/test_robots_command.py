@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from horizon_rl.cli.robots import RobotsCmd, run
-from horizon_rl.errors import InputError
 from horizon_rl.robots import preset_names
+from horizon_rl.support.errors import InputError
 
 
 def printed(capsys, **options):

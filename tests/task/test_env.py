@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 from horizon_rl.task import FALL_CAUSES, NUM_ACTOR, CommandCfg, NoiseCfg, TaskCfg
 from horizon_rl.task.motion import observe_motion
 from horizon_rl.task.rewards import total_reward

@@ -25,7 +25,6 @@ from small_runs import (
 from tensordict import TensorDict
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.errors import InputError, RunError
 from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
@@ -36,7 +35,8 @@ from horizon_rl.learning import (
     build_learner,
     state_tensors,
 )
-from horizon_rl.ranks import ALONE, Ranks, join
+from horizon_rl.support.errors import InputError, RunError
+from horizon_rl.support.ranks import ALONE, Ranks, join
 from horizon_rl.training import Iteration, Run, Trainer
 
 WIDTHS = {"actor": 5, "critic": 6, "privileged": 3}

@@ -7,14 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from horizon_rl.curriculum import (
-    EVIDENCE,
-    JOURNAL,
-    CurriculumCfg,
-    Entry,
-    GateCfg,
-    phase_name,
-)
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.domains import Catalogue, parse_catalogue
 from horizon_rl.learning import (
     CriticCfg,
@@ -24,6 +17,7 @@ from horizon_rl.learning import (
     TransformerCfg,
     state_tensors,
 )
+from horizon_rl.runs.paths import EVIDENCE, JOURNAL, phase_name
 from horizon_rl.task import TaskCfg
 from horizon_rl.training import Run, TrainCfg
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from horizon_rl.graphs import Recorded
+from horizon_rl.support.graphs import Recorded
 
 aten = torch.ops.aten
 FORBIDDEN = {

@@ -17,7 +17,8 @@ from small_runs import (
     tiny,
 )
 
-from horizon_rl.curriculum import Entry, replay
+from horizon_rl.curriculum import Entry
+from horizon_rl.runs.journal import replay
 
 
 def digests(path) -> list[str]:

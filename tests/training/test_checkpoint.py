@@ -7,7 +7,6 @@ import pytest
 import torch
 from small_runs import create, finish, tiny
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import (
     RECORD,
     WEIGHTS,
@@ -15,6 +14,7 @@ from horizon_rl.learning.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from horizon_rl.support.errors import InputError
 
 RECORD_OF = CheckpointRecord(
     numbers={"learning_rate": 0.001},

@@ -19,9 +19,9 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import committed_folder
-from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.runs.journal import committed_folder
+from horizon_rl.support.errors import InputError
 from horizon_rl.training import Run
 
 FSYNCS = 8
@@ -83,7 +83,7 @@ def fill_record(run: Run, monkeypatch) -> None:
 
 
 def fill_evidence(run: Run, monkeypatch) -> None:
-    monkeypatch.setattr("horizon_rl.durable.open", full_open, raising=False)
+    monkeypatch.setattr("horizon_rl.support.durable.open", full_open, raising=False)
 
 
 def full_open(path, mode):
@@ -92,7 +92,7 @@ def full_open(path, mode):
 
 
 def fill_journal(run: Run, monkeypatch) -> None:
-    ours = run.curriculum._journal
+    ours = run.curriculum._log
     assert ours is not None
     monkeypatch.setattr(ours, "_file", FullFile(ours._file))
 

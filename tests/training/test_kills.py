@@ -15,11 +15,11 @@ import pytest
 import torch
 from small_runs import STORMY_ACTIONS, actions, create, finish, journal, resume, stormy
 
-from horizon_rl.curriculum import Journal, replay
-from horizon_rl.curriculum.schema import to_line
-from horizon_rl.errors import InputError
 from horizon_rl.learning import checkpoint as checkpoint_module
-from horizon_rl.records import encode
+from horizon_rl.runs.journal import Journal, replay
+from horizon_rl.runs.lines import to_line
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
 from horizon_rl.training import Run
 from horizon_rl.training import run as run_module
 

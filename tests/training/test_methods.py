@@ -18,8 +18,8 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.support.errors import InputError
 
 
 def both(level: float) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pytest
 from small_runs import assert_same, create, finish, resume, run_phases, tiny, weights
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 from horizon_rl.training.trainer import choose_robots
 
 FILE = Path(__file__).parents[2] / "examples" / "own_robot.xml"

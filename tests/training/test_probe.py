@@ -20,8 +20,8 @@ from small_runs import (
 )
 
 from horizon_rl.curriculum import Verdict
-from horizon_rl.learning import LearnedPolicy
 from horizon_rl.learning.ppo import Learner
+from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.task import EpisodeTable
 from horizon_rl.training import Trainer, phase
 from horizon_rl.training.config import TrainCfg

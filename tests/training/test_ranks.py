@@ -19,10 +19,11 @@ from small_runs import (
     read_evidence,
 )
 
-from horizon_rl.curriculum import committed_folder, phase_rng, replay
-from horizon_rl.errors import InputError
+from horizon_rl.curriculum import phase_rng
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.ranks import ALONE, _take_gpu, join
+from horizon_rl.runs.journal import committed_folder, replay
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.ranks import ALONE, _take_gpu, join
 from horizon_rl.training import read_context
 
 WORK = Path(__file__).with_name("rank_work.py")

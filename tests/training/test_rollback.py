@@ -19,9 +19,10 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import Entry, committed_folder
+from horizon_rl.curriculum import Entry
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.runs.journal import committed_folder
 from horizon_rl.training import Trainer
 
 

@@ -20,14 +20,15 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import JournalError, committed_folder, replay
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.durable import digest_directory
-from horizon_rl.errors import InputError
 from horizon_rl.learning import state_tensors
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
+from horizon_rl.runs.journal import committed_folder, replay
+from horizon_rl.runs.lines import JournalError
+from horizon_rl.support.durable import digest_directory
+from horizon_rl.support.errors import InputError
 from horizon_rl.training import Iteration, Trainer, read_context
 from horizon_rl.training.trainer import choose_robots
 

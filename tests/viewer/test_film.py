@@ -9,13 +9,13 @@ pytest.importorskip("mujoco")
 pytest.importorskip("imageio_ffmpeg", reason="needs the extra viewer")
 
 from horizon_rl.cli import main
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.policies.load import load_policy
 from horizon_rl.robots.picture import choose_gl
+from horizon_rl.support.errors import InputError
 from horizon_rl.viewer import movie
+from horizon_rl.viewer.body_variant import PAPER_ROBOTS
 from horizon_rl.viewer.montage import draw_parade, film_parade, start_parade
 from horizon_rl.viewer.movie import MovieCfg, parse_size
-from horizon_rl.viewer.outfit import PAPER_ROBOTS
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Actor, Studio, View

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("glfw")
@@ -33,7 +33,7 @@ def make_window(model, frames: int, keys, press) -> SimpleNamespace:
 
 
 def test_window_shows_the_session_and_takes_keys(monkeypatch):
-    from horizon_rl.evaluation.policies import load_policy
+    from horizon_rl.policies.load import load_policy
     from horizon_rl.viewer.native import ENTER, LEFT, UP, play_native
     from horizon_rl.viewer.pace import Pace
     from horizon_rl.viewer.session import Session

@@ -13,8 +13,8 @@ pytest.importorskip("mujoco")
 pytest.importorskip("viser", reason="needs the extra viewer")
 
 from browsing import listen_for_errors
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.policies import load_policy
+from horizon_rl.policies.load import load_policy
+from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.panel import Panel
 from horizon_rl.viewer.session import Session

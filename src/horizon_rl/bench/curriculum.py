@@ -7,15 +7,9 @@ from pathlib import Path
 from statistics import median
 
 from horizon_rl.bench.timing import median_costs
-from horizon_rl.curriculum import (
-    Curriculum,
-    CurriculumCfg,
-    Evidence,
-    replay,
-    start,
-    step,
-)
+from horizon_rl.curriculum import CurriculumCfg, Evidence, start, step
 from horizon_rl.domains import paper_catalogue
+from horizon_rl.runs.journal import create_curriculum, replay
 
 GOOD = Evidence(
     length=0.95,
@@ -45,7 +39,7 @@ def measure_curriculum(repeats: int) -> dict[str, float]:
         paths = (Path(folder) / f"{i}.jsonl" for i in range(repeats + 1))
 
         def record() -> int:
-            curriculum = Curriculum.create(next(paths), groups, cfg)
+            curriculum = create_curriculum(next(paths), groups, cfg)
             while proposal := curriculum.ask():
                 curriculum.tell(evidence(proposal.phase))
             curriculum.close()

@@ -9,8 +9,9 @@ from tensordict import TensorDict
 from horizon_rl.bench.timing import median_costs
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.evaluation.evaluate import Padded
-from horizon_rl.learning import LearnedPolicy, build_actor
+from horizon_rl.learning import build_actor
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
+from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.robots import REFERENCE, build_robot, load_preset
 from horizon_rl.task import (
     NUM_ACTIONS,

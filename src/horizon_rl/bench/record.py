@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.errors import InputError
-from horizon_rl.records import dumps
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps
 
 PACKAGES = ("torch", "mujoco", "mjbatch", "mujoco-warp", "warp-lang", "rsl-rl-lib")
 

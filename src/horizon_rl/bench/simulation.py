@@ -12,7 +12,6 @@ from mjbatch import Batch
 from horizon_rl.bench.stopwatch import Stopwatch, finish
 from horizon_rl.bench.timing import median_costs, resident_bytes
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.errors import InputError
 from horizon_rl.physics import (
     PHYSICS_STEPS,
     WORLD_FIELDS,
@@ -23,6 +22,7 @@ from horizon_rl.physics import (
 )
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.robots import REFERENCE, build_robot, generate, load_preset
+from horizon_rl.support.errors import InputError
 from horizon_rl.task import Scenarios, TaskCfg, VelocityEnv, draw_scenarios
 
 STEPS = 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from horizon_rl.training.clock import Clock
+from horizon_rl.support.timers import Clock
 
 
 class Stopwatch:

@@ -4,12 +4,12 @@ import dataclasses
 import time
 from statistics import median
 
+from horizon_rl.bench.inference import inference_costs
 from horizon_rl.bench.simulation import measure_env
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.graphs import WARM_UPS
-from horizon_rl.learning import inference_costs
 from horizon_rl.learning.config import TransformerCfg
+from horizon_rl.support.graphs import WARM_UPS
 from horizon_rl.training import PolicyKind, TrainCfg, Trainer, preset_cfg
 
 

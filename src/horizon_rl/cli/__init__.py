@@ -17,7 +17,7 @@ from rich.table import Table
 
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
-from horizon_rl.errors import InputError, RunError, unknown
+from horizon_rl.support.errors import InputError, RunError, unknown
 
 # Before torch is imported. Its threads wait for each other by spinning, which on a busy
 # machine keeps the very thread they wait for off the core: an update took 20 times as

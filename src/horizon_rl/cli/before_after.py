@@ -11,14 +11,14 @@ from rich.status import Status
 
 from horizon_rl.cli.common import Terminal
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import needs_extra
+from horizon_rl.support.errors import needs_extra
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache
     from horizon_rl.evaluation.evaluate import Evaluator, Progress
-    from horizon_rl.evaluation.policies import load_policy
     from horizon_rl.evaluation.suite import Column, spans_at
     from horizon_rl.evaluation.suite_file import load_suite
+    from horizon_rl.policies.load import load_policy
     from horizon_rl.show.evaluation_tables import side_by_side
 
 SEVERITY = 0.5

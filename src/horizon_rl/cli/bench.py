@@ -10,8 +10,8 @@ from rich.table import Table
 from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.record import append_record
 from horizon_rl.cli.common import Terminal, print_json
-from horizon_rl.errors import InputError, needs_extra
-from horizon_rl.records import encode
+from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.records import encode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from horizon_rl.curriculum import JOURNAL
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.models import RUN, model_names, model_path
-from horizon_rl.records import encode
+from horizon_rl.policies.shipped import RUN, model_names, model_path
+from horizon_rl.runs.paths import JOURNAL
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
 
 LOGS = Path("logs")
 
@@ -143,7 +143,7 @@ def _shipped_run(name: str) -> Path:
 
 def newest_journal() -> Path:
     """Return the journal of the run under logs/ that was last written to."""
-    from horizon_rl.show.read_summary import last_written
+    from horizon_rl.runs.read_summary import last_written
 
     newest = max(LOGS.glob(f"**/{JOURNAL}"), key=last_written, default=None)
     if newest is None:

@@ -8,9 +8,9 @@ import tyro
 from rich.table import Table
 
 from horizon_rl.cli.common import Terminal, find_journals, print_json
-from horizon_rl.curriculum import replay
-from horizon_rl.errors import InputError, needs_extra
-from horizon_rl.records import encode
+from horizon_rl.runs.journal import replay
+from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.records import encode
 
 CLASSES = {
     "full pass": "full gate pass",
@@ -44,7 +44,7 @@ class DiagnoseCmd:
 
 def run(cmd: DiagnoseCmd) -> None:
     with needs_extra("train"):
-        from horizon_rl.evaluation.diagnostic import diagnose
+        from horizon_rl.evaluation.studies.diagnostic import diagnose
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
     journals = find_journals(cmd.runs)

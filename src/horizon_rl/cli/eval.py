@@ -17,8 +17,8 @@ from horizon_rl.cli.common import (
     split_name,
 )
 from horizon_rl.cli.progress import show_progress
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, needs_extra, require, unknown
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import (
@@ -28,15 +28,15 @@ with needs_extra("train"):
     )
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
     from horizon_rl.evaluation.explain import Factor, explain, worst
-    from horizon_rl.evaluation.policies import (
-        STAND,
-        EvaluatedPolicy,
-        load_policy,
-    )
     from horizon_rl.evaluation.results import success_table, to_json
     from horizon_rl.evaluation.statics import impossible_share
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
+    from horizon_rl.policies.load import (
+        STAND,
+        EvaluatedPolicy,
+        load_policy,
+    )
     from horizon_rl.show.evaluation_tables import (
         comparison,
         factors_table,

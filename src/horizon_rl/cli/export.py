@@ -8,13 +8,17 @@ import tyro
 from rich.console import Console
 
 from horizon_rl.cli.common import Terminal, check_file
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, needs_extra
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("onnx"):
-    from horizon_rl.deploy import Exported, export_policy, standalone_mjcf
-    from horizon_rl.deploy.check import NUM_STEPS
-    from horizon_rl.deploy.export import TOLERANCE
+    from horizon_rl.policies.check import NUM_STEPS
+    from horizon_rl.policies.deploy import (
+        TOLERANCE,
+        Exported,
+        export_policy,
+        standalone_mjcf,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

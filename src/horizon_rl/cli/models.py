@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 
 from horizon_rl.cli.common import Terminal, print_json
-from horizon_rl.models import model_names, model_path, read_model
-from horizon_rl.records import encode
+from horizon_rl.policies.shipped import model_names, model_path, read_model
+from horizon_rl.support.records import encode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,12 @@ from horizon_rl.cli.common import (
     read_catalogue,
     split_name,
 )
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, needs_extra, require
-from horizon_rl.models import model_names
+from horizon_rl.policies.shipped import model_names
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("viewer"):
-    from horizon_rl.evaluation.policies import STAND, EvaluatedPolicy, load_policy
+    from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
     from horizon_rl.viewer.film import film_sessions
     from horizon_rl.viewer.movie import (
         GIF_FPS,

@@ -20,9 +20,6 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError
-from horizon_rl.records import dumps
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
@@ -32,6 +29,9 @@ from horizon_rl.rehearsal import (
     summarise,
 )
 from horizon_rl.show import board, draw_frontiers
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps
 
 
 @dataclass(frozen=True, kw_only=True)

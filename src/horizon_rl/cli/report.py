@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import tyro
 
 from horizon_rl.cli.common import find_journals, spell_run, split_name
-from horizon_rl.curriculum import read_header
-from horizon_rl.errors import needs_extra, require
-from horizon_rl.models import model_names, read_model
+from horizon_rl.policies.shipped import model_names, read_model
+from horizon_rl.runs.journal import read_header
+from horizon_rl.support.errors import needs_extra, require
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import default_folder
-    from horizon_rl.evaluation.run_files import name_run
     from horizon_rl.evaluation.success import read_curve
-    from horizon_rl.report.failure_maps import FailureMap
-    from horizon_rl.report.gather import Source, gather
-    from horizon_rl.report.scores import read_records
-    from horizon_rl.report.write import PAGE, prepare_folder, write_report
+    from horizon_rl.runs.read import name_run
+    from horizon_rl.show.report.failure_maps import FailureMap
+    from horizon_rl.show.report.gather import Source, gather
+    from horizon_rl.show.report.scores import read_records
+    from horizon_rl.show.report.write import PAGE, prepare_folder, write_report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def _evaluate(
     sources: Sequence[Source], records: Sequence[Any], num_episodes: int
 ) -> list[dict[str, Any]]:
     from horizon_rl.cli.progress import show_progress
-    from horizon_rl.report.measure import evaluate, missing
+    from horizon_rl.show.report.measure import evaluate, missing
 
     known = [*records, *(r for source in sources for r in source.results)]
     todo = missing(sources, known)
@@ -116,7 +116,7 @@ def _find_maps(sources: Sequence[Source], num_episodes: int) -> list[FailureMap]
     if not (num_episodes or default_folder().is_dir()):
         return []  # Nothing was ever evaluated here: spare the simulator's import.
     from horizon_rl.cli.progress import show_progress
-    from horizon_rl.report.measure import find_maps
+    from horizon_rl.show.report.measure import find_maps
 
     with show_progress(len(sources)) as show:
         return find_maps(sources, num_episodes, show)

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from horizon_rl import robots
 from horizon_rl.cli.common import Terminal, check_picture, print_json
-from horizon_rl.errors import InputError
 from horizon_rl.robots import Leg, Morphology, Robot
 from horizon_rl.show import save_robots
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from horizon_rl.cli.common import (
     newest_journal,
     print_json,
 )
-from horizon_rl.records import encode
-from horizon_rl.show.read_summary import read_summary
+from horizon_rl.runs.read_summary import read_summary
 from horizon_rl.show.status_board import print_status
+from horizon_rl.support.records import encode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,17 +10,17 @@ from warnings import warn
 import tyro
 
 from horizon_rl.cli.common import Terminal, check_outputs, find_journals, split_name
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, RunError, needs_extra, unknown
-from horizon_rl.models import model_names
-from horizon_rl.records import encode
+from horizon_rl.policies.shipped import model_names
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
+from horizon_rl.support.records import encode
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.run_files import RunFiles, read_run
-    from horizon_rl.evaluation.study import Study, same_seeds, study
+    from horizon_rl.evaluation.studies.study import Study, same_seeds, study
     from horizon_rl.evaluation.success import Result, read_curve, read_results
-    from horizon_rl.show.cells import as_markdown, print_cells
+    from horizon_rl.runs.read import RunFiles, read_run
     from horizon_rl.show.study_tables import study_tables
+    from horizon_rl.show.table import as_markdown, print_cells
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from horizon_rl.curriculum import Entry, Evidence, State
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 from horizon_rl.training import Iteration, Run
 
 if TYPE_CHECKING:

@@ -21,17 +21,23 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
-from horizon_rl.curriculum import CHECKPOINTS, INITIAL, JOURNAL
-from horizon_rl.errors import InputError, RunError, needs_extra, require, unknown
-from horizon_rl.models import find_checkpoint
-from horizon_rl.show.summarise_run import resume_command
+from horizon_rl.policies.shipped import find_checkpoint
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.runs.summarise import resume_command
+from horizon_rl.support.errors import (
+    InputError,
+    RunError,
+    needs_extra,
+    require,
+    unknown,
+)
 
 with needs_extra("train"):
     from horizon_rl.cli.before_after import print_before_after
     from horizon_rl.cli.tensorboard import open_writer, write_iteration, write_phase
     from horizon_rl.learning import NonFiniteError
-    from horizon_rl.ranks import Ranks, join
     from horizon_rl.show.training_board import TrainingBoard, verdict_line
+    from horizon_rl.support.ranks import Ranks, join
     from horizon_rl.training import (
         Iteration,
         PolicyKind,

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from warnings import warn
 
 from horizon_rl.cli.common import RunArgument, newest_journal
-from horizon_rl.errors import needs_extra, require
+from horizon_rl.support.errors import needs_extra, require
 
 with needs_extra("train"):
     from horizon_rl.cli.report import find_sources
-    from horizon_rl.report.live import LivePage
-    from horizon_rl.report.serve import PageServer, is_loopback
+    from horizon_rl.show.report.live import LivePage
+    from horizon_rl.show.report.serve import PageServer, is_loopback
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from horizon_rl.errors import InputError, require, unknown
+from horizon_rl.support.errors import InputError, require, unknown
 
 Method = Literal[
     "horizon", "joint", "feasibility-only", "no-rollback", "linear", "wide", "base"
@@ -36,7 +36,7 @@ class GateCfg:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class ClockCfg:
     """Levels by the clock, whatever the evidence says: a control to compare with."""
 
     start: float = 0.0
@@ -77,7 +77,7 @@ class CurriculumCfg:
     rollback: bool = True
     """After a failed phase the checkpoint is restored; switched off, a failed candidate
     counts as mastered."""
-    clock: Clock | None = None
+    clock: ClockCfg | None = None
     """Set levels by the clock instead of by evidence."""
     gates: GateCfg = field(default_factory=GateCfg)
     """Thresholds of the two gates."""
@@ -120,10 +120,10 @@ def apply_method(
             return replace(cfg, rollback=False)
         case "linear":
             require("clock_phases", clock_phases, 1, whole=True)
-            return replace(cfg, clock=Clock(rise=1.0 / clock_phases))
+            return replace(cfg, clock=ClockCfg(rise=1.0 / clock_phases))
         case "wide":
-            return replace(cfg, clock=Clock(start=1.0))
+            return replace(cfg, clock=ClockCfg(start=1.0))
         case "base":
-            return replace(cfg, clock=Clock())
+            return replace(cfg, clock=ClockCfg())
         case _:
             raise InputError(unknown("method", method, METHODS))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

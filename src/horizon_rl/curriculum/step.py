@@ -25,7 +25,7 @@ from horizon_rl.curriculum.state import (
     Proposal,
     State,
 )
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 
 def start(groups: Sequence[str], cfg: CurriculumCfg) -> State:

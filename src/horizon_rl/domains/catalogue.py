@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from horizon_rl.domains.parameter import Parameter, Range
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, unknown
 
 Levels = Mapping[str, float]
 """Level in [0, 1] by group name; a group that is left out stays at level 0."""

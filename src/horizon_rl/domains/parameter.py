@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from horizon_rl.domains.catalogue import Catalogue, Ranges
-from horizon_rl.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, unknown
 
 Instances = dict[str, np.ndarray]
 """Values by full parameter name: [n], or [n, draws] where a parameter has several."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
-from horizon_rl.errors import InputError, unknown
-from horizon_rl.toml_text import TomlText, Where, is_number
+from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.toml_text import TomlText, Where, is_number
 
 PARAMETER_KEYS = tuple(f.name for f in fields(Parameter) if f.name != "name")
 

@@ -18,16 +18,22 @@ from warnings import warn
 
 import numpy as np
 
-from horizon_rl.durable import write_file
-from horizon_rl.records import dumps
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.records import dumps
 
 ENGINES = (
     *("mujoco", "mjbatch", "mujoco-warp", "warp-lang"),
     *("torch", "numpy", "rsl-rl-lib", "onnxruntime", "scipy"),
 )
 SOURCES = (
-    *("domains", "evaluation", "learning", "physics", "robots", "task"),
-    *("graphs.py", "named_code.py", "records.py", "toml_text.py"),
+    "domains",
+    "evaluation",
+    "learning",
+    "physics",
+    "policies",
+    "robots",
+    "support",
+    "task",
 )
 """Parts of this package that an episode hangs on."""
 

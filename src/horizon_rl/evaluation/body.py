@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics.rows import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
-from horizon_rl.records import encode
 from horizon_rl.robots import Robot, build_robot, load_body, load_mjcf
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
 
 WORDS = ("name", "title", "sources", "licence", "estimated")
 """What is said of a body, not what it is."""

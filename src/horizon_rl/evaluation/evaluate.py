@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.errors import InputError
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
-from horizon_rl.evaluation.policies import EvaluatedPolicy, check_actions
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.physics import choose_device, make_backend
+from horizon_rl.policies.load import EvaluatedPolicy, check_actions
+from horizon_rl.support.errors import InputError
 from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout
 from horizon_rl.task.episodes import concatenate
 

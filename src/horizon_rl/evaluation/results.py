@@ -8,7 +8,7 @@ import numpy as np
 
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.statistics import Interval, wilson_interval
-from horizon_rl.records import encode
+from horizon_rl.support.records import encode
 from horizon_rl.task import FALL_CAUSES, EpisodeTable, SuccessCfg, succeeded
 
 SCHEMA = 1

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest, trim_mean
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 CONFIDENCE = 0.95
 NUM_RESAMPLES = 5000

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.errors import InputError, unknown
-from horizon_rl.evaluation.run_files import NUMBER, RunFiles, find
 from horizon_rl.evaluation.statistics import Spread, spread_by_column
-from horizon_rl.models import model_names
+from horizon_rl.policies.shipped import model_names
+from horizon_rl.runs.read import NUMBER, RunFiles, find
+from horizon_rl.support.errors import InputError, unknown
 
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
 """What success out of distribution is here."""

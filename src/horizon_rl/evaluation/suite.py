@@ -21,11 +21,11 @@ from horizon_rl.domains import (
     paper_catalogue,
     place,
 )
-from horizon_rl.errors import InputError, require
 from horizon_rl.evaluation.body import Body, load_evaluated_body
 from horizon_rl.physics import build_pool, effect_digests
-from horizon_rl.records import dumps, encode
 from horizon_rl.robots import REFERENCE
+from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.records import dumps, encode
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
 

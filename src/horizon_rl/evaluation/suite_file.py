@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.body import load_evaluated_body
 from horizon_rl.evaluation.suite import Column, Spans, Suite, spans_at
 from horizon_rl.physics import effects_of
-from horizon_rl.records import decode
 from horizon_rl.robots import REFERENCE
+from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import decode
+from horizon_rl.support.toml_text import TomlText, Where, is_number
 from horizon_rl.task import SuccessCfg, TaskCfg
-from horizon_rl.toml_text import TomlText, Where, is_number
 
 BUILT_IN = ("ood", "compositions", "interventions", "robots")
 SUITE_KEYS = (

@@ -6,7 +6,6 @@ import torch
 from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning.config import (
     ActorCfg,
     LearnerCfg,
@@ -18,7 +17,8 @@ from horizon_rl.learning.critic import PrivilegedCritic
 from horizon_rl.learning.ppo import Learner
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
-from horizon_rl.ranks import ALONE, Ranks
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.ranks import ALONE, Ranks
 
 OBS_GROUPS = {"actor": ["actor"], "critic": ["critic"]}
 """What is normalised empirically; the critic takes `privileged` beside it."""

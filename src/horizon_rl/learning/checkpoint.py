@@ -16,9 +16,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from horizon_rl import __version__
-from horizon_rl.durable import write_directory
-from horizon_rl.errors import InputError
-from horizon_rl.records import decode, dumps, encode
+from horizon_rl.support.durable import write_directory
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
 
 SCHEMA = 1
 """Version of the format; grows when it changes."""

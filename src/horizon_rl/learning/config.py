@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from horizon_rl.errors import InputError, require
+from horizon_rl.support.errors import InputError, require
 
 Activation = Literal["gelu", "elu", "relu", "tanh"]
 

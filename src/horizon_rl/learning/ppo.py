@@ -12,14 +12,14 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from horizon_rl.graphs import Recorded, compiled
 from horizon_rl.learning.config import PpoCfg
 from horizon_rl.learning.history import Cache
 from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
 from horizon_rl.learning.optimizer import GuardedAdam
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
-from horizon_rl.ranks import ALONE, Ranks
+from horizon_rl.support.graphs import Recorded, compiled
+from horizon_rl.support.ranks import ALONE, Ranks
 
 LOSS_FIGURES = ("surrogate", "value_loss", "entropy", "kl", "std", "clip_fraction")
 """Figures of a minibatch's loss."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from horizon_rl.errors import InputError
 from horizon_rl.learning.ppo import Learner
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
 from horizon_rl.learning.config import TransformerCfg, action_noise
-from horizon_rl.learning.export import OnnxTransformer
 from horizon_rl.learning.history import Cache, History, RolloutPast
+from horizon_rl.policies.export import OnnxTransformer
 
 
 class TransformerActor(MLPModel):

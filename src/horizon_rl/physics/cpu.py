@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from mjbatch import Batch
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
 from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rows import WORLD_FIELDS, check_same_structure
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import InputError
 
 RUNAWAY = 500.0
 """Velocity, m/s or rad/s, past which a world is not physics any more."""

@@ -12,8 +12,8 @@ from math import inf, pi
 import numpy as np
 
 from horizon_rl.domains import Catalogue, Instances
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.physics.rows import Rows
+from horizon_rl.support.errors import InputError, unknown
 
 CONTACT_RATE = 50.0
 """Undamped frequency of a contact, rad/s: MuJoCo's default time constant, 0.02 s."""

@@ -13,7 +13,6 @@ import mujoco_warp as mjw
 import torch
 import warp as wp
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics import gpu_kernels as kernels
 from horizon_rl.physics.backend import (
     PHYSICS_STEPS,
@@ -35,6 +34,7 @@ from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rows import check_same_structure
 from horizon_rl.physics.select import check_device
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import InputError
 
 # Else Warp greets, and names every module it loads.
 wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)

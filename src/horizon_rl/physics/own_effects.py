@@ -4,9 +4,9 @@ from functools import cache
 from typing import Any
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.named_code import code_digest, find_code
 from horizon_rl.physics.effects import EFFECTS, Effect
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.named_code import code_digest, find_code
 
 NAMED = (
     "FILE.py:NAME or MODULE:NAME of a function that takes rows and values, or of an "

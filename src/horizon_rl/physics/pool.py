@@ -12,7 +12,6 @@ import numpy as np
 from mjbatch import Batch
 
 from horizon_rl.domains import Catalogue, Instances, Ranges, sample
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.physics.effects import (
     Effect,
     apply_effects,
@@ -29,6 +28,7 @@ from horizon_rl.physics.rows import (
     gather_rows,
 )
 from horizon_rl.robots import REFERENCE, Robot, load_preset
+from horizon_rl.support.errors import InputError, unknown
 
 CLEARANCE_M = 1e-3
 """Air below the lowest foot at the start."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import InputError
 
 BODY_FIELDS = (
     "body_inertia",

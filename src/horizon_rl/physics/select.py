@@ -4,10 +4,10 @@ from importlib.util import find_spec
 
 import torch
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics.backend import Backend
 from horizon_rl.physics.cpu import CpuBackend
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import InputError
 
 ACCEPTED = "auto, cpu, cuda, cuda:1, ..."
 

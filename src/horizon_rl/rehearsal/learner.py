@@ -15,7 +15,7 @@ import numpy as np
 
 from horizon_rl.curriculum import Evidence, Proposal
 from horizon_rl.domains import Levels
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,29 +7,27 @@ from functools import partial
 from pathlib import Path
 
 from horizon_rl.curriculum import (
-    CHECKPOINTS,
-    JOURNAL,
-    Checkpoint,
+    CheckpointRef,
     Curriculum,
     CurriculumCfg,
     Decision,
     Entry,
     Method,
     apply_method,
-    phase_name,
     phase_rng,
-    read_header,
 )
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import (
+from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
+from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
+from horizon_rl.runs.paths import CHECKPOINTS, JOURNAL, phase_name
+from horizon_rl.support.durable import (
     digest_directory,
     make_run_directory,
     remove_unnamed,
     write_directory,
 )
-from horizon_rl.errors import InputError
-from horizon_rl.records import decode, dumps, encode
-from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
 
 POLICY = "policy.json"
 
@@ -92,14 +90,14 @@ class Rehearsal:
         groups = catalogue.select(cfg.groups)
         context = {"rehearsal": encode(cfg), "catalogue": encode(catalogue)}
         make_run_directory(run, JOURNAL)
-        curriculum = Curriculum.create(run / JOURNAL, groups, cfg.resolved, context)
+        curriculum = create_curriculum(run / JOURNAL, groups, cfg.resolved, context)
         return cls(cfg, catalogue, curriculum, run)
 
     @classmethod
     def resume(cls, run: Path) -> "Rehearsal":
         """Go on with the rehearsal in `run` after its last judged phase."""
         cfg, catalogue = read_context(run)
-        curriculum = Curriculum.resume(run / JOURNAL)
+        curriculum = resume_curriculum(run / JOURNAL)
         try:
             named = [e.checkpoint.name for e in curriculum.entries if e.checkpoint]
             remove_unnamed(run / CHECKPOINTS, r"phase-\d{5}", named)
@@ -125,7 +123,7 @@ class Rehearsal:
     def close(self) -> None:
         self.curriculum.close()
 
-    def _load(self, checkpoint: Checkpoint | None) -> Policy:
+    def _load(self, checkpoint: CheckpointRef | None) -> Policy:
         if checkpoint is None or self.run is None:
             groups = tuple(self.curriculum.state.mastered)
             return novice(groups, self.cfg.learner, self.cfg.seed)
@@ -135,13 +133,13 @@ class Rehearsal:
         return decode(Policy, json.loads((path / POLICY).read_text()))
 
 
-def _save(run: Path, policy: Policy, decision: Decision) -> Checkpoint:
+def _save(run: Path, policy: Policy, decision: Decision) -> CheckpointRef:
     name = phase_name(decision.phase)
     text = dumps(encode(policy))
     digest = write_directory(
         run / CHECKPOINTS / name, lambda folder: (folder / POLICY).write_text(text)
     )
-    return Checkpoint(name, digest)
+    return CheckpointRef(name, digest)
 
 
 def read_context(run: Path) -> tuple[RehearsalCfg, Catalogue]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from horizon_rl.curriculum import Entry, State
 from horizon_rl.domains import Catalogue
-from horizon_rl.records import encode
 from horizon_rl.rehearsal.run import Rehearsal
+from horizon_rl.support.records import encode
 
 
 def summarise(rehearsal: Rehearsal) -> dict[str, Any]:

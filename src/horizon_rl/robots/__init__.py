@@ -7,7 +7,6 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots.generator import GeneratorCfg, can_stand, generate
 from horizon_rl.robots.interventions import INTERVENTIONS, intervene, load_body
 from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link
@@ -21,6 +20,7 @@ from horizon_rl.robots.morphology import (
 from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.stance import Stance
+from horizon_rl.support.errors import InputError
 
 if TYPE_CHECKING:
     from horizon_rl.robots.build import build_robot, build_spec

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots.leg import Leg, Link, Range, Vec3
 from horizon_rl.robots.morphology import Box, Morphology
 from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
+from horizon_rl.support.errors import InputError
 
 MAX_TRIES = 100
 

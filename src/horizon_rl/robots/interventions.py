@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.robots.leg import Leg
 from horizon_rl.robots.morphology import Morphology, Payload
 from horizon_rl.robots.presets import load_preset
+from horizon_rl.support.errors import InputError, unknown
 
 STILT_M = 0.15
 LIGHT_BALL_KG = 3.0

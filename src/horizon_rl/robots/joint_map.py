@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
+from horizon_rl.support.errors import InputError, unknown
 
 FRONT, REAR = ("front", "fore"), ("rear", "hind", "back")
 LEG_TOKENS = {

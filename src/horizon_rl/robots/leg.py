@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from horizon_rl.errors import InputError
+from horizon_rl.support.errors import InputError
 
 Vec3 = tuple[float, float, float]
 Range = tuple[float, float]

@@ -16,7 +16,6 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots.joint_map import (
     JointMap,
     find_feet,
@@ -35,6 +34,7 @@ from horizon_rl.robots.scene import (
     set_options,
 )
 from horizon_rl.robots.stance import Stance, rest_on_feet
+from horizon_rl.support.errors import InputError
 
 UNNAMED = ("", "MuJoCo Model")
 GUESSED_POSE_RAD = (0.0, 0.8, -1.5)

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Range, Vec3, rotation_y
 from horizon_rl.robots.stance import Stance, rest_on_feet, support_margin_m
+from horizon_rl.support.errors import InputError, unknown
 
 LEG_NAMES = ("FL", "FR", "RL", "RR")
 JOINT_NAMES = tuple(f"{leg}_{kind}" for leg in LEG_NAMES for kind in JOINT_KINDS)

@@ -14,8 +14,8 @@ from importlib import import_module
 import mujoco
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.robots.robot import Robot
+from horizon_rl.support.errors import InputError
 
 INSTALL_GL = (
     "install one, on Debian or Ubuntu: apt-get install libegl1 libgl1-mesa-dri "

@@ -5,9 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link
 from horizon_rl.robots.morphology import Box, Morphology
+from horizon_rl.support.errors import InputError, unknown
 
 REFERENCE = "go2"
 """The robot whose motors and ranges every other body's are scaled from."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.evaluation.explain import Factor
+from horizon_rl.support.errors import InputError, needs_extra
 
 COLUMNS = 3
 DOTS, BAND = "#1f5fa8", "#9dbfe0"

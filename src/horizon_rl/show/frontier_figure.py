@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.errors import InputError, needs_extra
+from horizon_rl.support.errors import InputError, needs_extra
 
 BAND = {"coarse": "#9ecae1", "recovery": "#fdd0a2", "retry": "#bcbddc"}
 BAND["clock"] = BAND["coarse"]

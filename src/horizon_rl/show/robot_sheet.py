@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from horizon_rl import robots
-from horizon_rl.errors import needs_extra
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import needs_extra
 
 ROW_WIDTH_M = 5.0
 PIXELS_PER_M = 400

@@ -6,10 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from horizon_rl.curriculum import Replay
 from horizon_rl.domains import Catalogue, Group, Parameter, Range
-from horizon_rl.show.board import board
-from horizon_rl.show.run_summary import (
+from horizon_rl.runs.journal import Replay
+from horizon_rl.runs.summary import (
     Budget,
     Drift,
     Progress,
@@ -17,6 +16,7 @@ from horizon_rl.show.run_summary import (
     Spent,
     Times,
 )
+from horizon_rl.show.board import board
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 DONE = {"commit": "committed", "rollback": "rolled back", "hold": "held"}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.errors import needs_extra
-from horizon_rl.evaluation.run_files import RunFiles
-from horizon_rl.evaluation.study import Study
+from horizon_rl.evaluation.studies.study import Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
+from horizon_rl.runs.read import RunFiles
 from horizon_rl.show.frontier_figure import draw_frontiers
+from horizon_rl.support.errors import needs_extra
 
 # Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
 COLOURS = (

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from horizon_rl.evaluation.signals import Signal
 from horizon_rl.evaluation.statistics import Spread
-from horizon_rl.evaluation.study import Method, Study
+from horizon_rl.evaluation.studies.plateau import Signal
+from horizon_rl.evaluation.studies.study import Method, Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
-from horizon_rl.show.cells import NONE, Cells, show_number, show_spread
+from horizon_rl.show.table import NONE, Cells, show_number, show_spread
 
 
 def study_tables(study: Study) -> list[Cells]:

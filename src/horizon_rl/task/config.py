@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics.backend import CONTROL_DT
+from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ import math
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.errors import InputError
-from horizon_rl.graphs import Recorded, compiled
 from horizon_rl.physics import CONTROL_DT, Backend, WorldState
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
 from horizon_rl.task.latency import make_delay

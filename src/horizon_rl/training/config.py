@@ -5,8 +5,8 @@ from math import ceil
 
 from horizon_rl.curriculum import CurriculumCfg, EarlyCfg, Method, apply_method
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import InputError, require
 from horizon_rl.learning import LearnerCfg
+from horizon_rl.support.errors import InputError, require
 from horizon_rl.task import TaskCfg
 
 MIN_EPISODES_A_PHASE = 2.5

@@ -16,7 +16,8 @@ from horizon_rl.curriculum import (
     measure,
     select_window,
 )
-from horizon_rl.learning import LearnedPolicy, NonFiniteError
+from horizon_rl.learning import NonFiniteError
+from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.task import EpisodeTable
 from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.trainer import Iteration, Trainer

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Literal
 
 from horizon_rl.curriculum import EarlyCfg
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.learning import CriticCfg, LearnerCfg, MlpCfg, PpoCfg, TransformerCfg
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import CommandCfg, PushCfg, TaskCfg
 from horizon_rl.training.config import TrainCfg
 

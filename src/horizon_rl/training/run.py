@@ -13,22 +13,8 @@ from typing import NamedTuple
 
 import torch
 
-from horizon_rl.curriculum import (
-    CHECKPOINTS,
-    INITIAL,
-    JOURNAL,
-    METRICS,
-    TIMES,
-    Checkpoint,
-    Curriculum,
-    Decision,
-    Entry,
-    Proposal,
-    phase_name,
-)
+from horizon_rl.curriculum import CheckpointRef, Curriculum, Decision, Entry, Proposal
 from horizon_rl.domains import Catalogue
-from horizon_rl.durable import make_run_directory, read_lines, remove_unnamed
-from horizon_rl.errors import InputError
 from horizon_rl.learning import (
     load_state_tensors,
     restore,
@@ -40,10 +26,7 @@ from horizon_rl.learning.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from horizon_rl.ranks import ALONE, Ranks
-from horizon_rl.records import decode, dumps, encode
-from horizon_rl.training.config import TrainCfg, widened_groups
-from horizon_rl.training.files import (
+from horizon_rl.runs.files import (
     Context,
     PhaseTimes,
     checked_folder,
@@ -54,6 +37,20 @@ from horizon_rl.training.files import (
     write_budget,
     write_evidence,
 )
+from horizon_rl.runs.journal import create_curriculum, resume_curriculum
+from horizon_rl.runs.paths import (
+    CHECKPOINTS,
+    INITIAL,
+    JOURNAL,
+    METRICS,
+    TIMES,
+    phase_name,
+)
+from horizon_rl.support.durable import make_run_directory, read_lines, remove_unnamed
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.ranks import ALONE, Ranks
+from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.training.config import TrainCfg, widened_groups
 from horizon_rl.training.phase import Phase
 from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.trainer import Iteration, Trainer
@@ -75,7 +72,7 @@ class Run:
         self.start = SCRATCH
         """What it started from, in words."""
         self._curriculum: Curriculum | None = None
-        self._initial = Checkpoint(INITIAL, "")
+        self._initial = CheckpointRef(INITIAL, "")
         self._prober = self._make_prober(device) if self.ranks.leads else None
 
     @classmethod
@@ -230,7 +227,7 @@ class Run:
         self.curriculum.tell(weighed.evidence, save)
         return self.curriculum.entries[-1]
 
-    def _save(self, phase_steps: int, decision: Decision) -> Checkpoint:
+    def _save(self, phase_steps: int, decision: Decision) -> CheckpointRef:
         proposal, state = self.curriculum.ask(), self.curriculum.state
         assert proposal is not None
         return self._write_checkpoint(
@@ -244,7 +241,7 @@ class Run:
 
     def _write_checkpoint(
         self, name: str, levels: dict[str, float], counters: dict[str, int]
-    ) -> Checkpoint:
+    ) -> CheckpointRef:
         trainer = self.trainer
         record = CheckpointRecord(
             numbers={"learning_rate": trainer.learner.learning_rate},
@@ -261,7 +258,7 @@ class Run:
             levels={**trainer.fixed, **levels},
         )
         folder = self.path / CHECKPOINTS / name
-        return Checkpoint(
+        return CheckpointRef(
             name, save_checkpoint(folder, state_tensors(trainer.learner), record)
         )
 
@@ -293,17 +290,17 @@ class Run:
             start=self.start,
         )
         # Last: no run exists that lacks its start.
-        self._curriculum = Curriculum.create(
+        self._curriculum = create_curriculum(
             self.path / JOURNAL, groups, trainer.cfg.resolved, encode(context)
         )
 
     def _catch_up(self, context: Context) -> None:
         """Take over what the run has learnt and decided so far."""
         trainer = self.trainer
-        self._curriculum = curriculum = Curriculum.resume(self.path / JOURNAL)
+        self._curriculum = curriculum = resume_curriculum(self.path / JOURNAL)
         try:
             self.start = context.start
-            self._initial = Checkpoint(INITIAL, context.initial)
+            self._initial = CheckpointRef(INITIAL, context.initial)
             last = curriculum.checkpoint or self._initial
             record = self._load(checked_folder(self.path, last))
         except BaseException:

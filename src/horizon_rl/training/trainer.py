@@ -17,11 +17,8 @@ from tensordict import TensorDict
 
 from horizon_rl.curriculum import phase_rng
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import InputError
-from horizon_rl.graphs import is_on
 from horizon_rl.learning import build_learner
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
-from horizon_rl.ranks import ALONE, Ranks
 from horizon_rl.robots import (
     REFERENCE,
     Robot,
@@ -32,8 +29,11 @@ from horizon_rl.robots import (
     load_preset,
     preset_names,
 )
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.graphs import is_on
+from horizon_rl.support.ranks import ALONE, Ranks
+from horizon_rl.support.timers import Clock
 from horizon_rl.task import NUM_ACTIONS, Scenarios, VelocityEnv, draw_scenarios
-from horizon_rl.training.clock import Clock
 from horizon_rl.training.config import TrainCfg
 
 RECENT = 100

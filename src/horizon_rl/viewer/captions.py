@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.errors import needs_extra
 from horizon_rl.evaluation.explain import AXES
+from horizon_rl.support.errors import needs_extra
 from horizon_rl.viewer.levels import Values, level_needed
 
 with needs_extra("viewer"):

@@ -9,8 +9,8 @@ import numpy as np
 
 from horizon_rl.domains import Catalogue, Group, Parameter
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.models import find_checkpoint, model_names
-from horizon_rl.records import decode
+from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.support.records import decode
 
 Values = Mapping[str, np.ndarray]
 """Values of an instance by full parameter name, [draws], in the reference body's units."""

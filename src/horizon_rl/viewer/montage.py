@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from horizon_rl.evaluation.policies import EvaluatedPolicy
 from horizon_rl.physics import CONTROL_DT
+from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
+from horizon_rl.viewer.body_variant import PAPER_ROBOTS
 from horizon_rl.viewer.captions import GREY, INK, RED, Line, write_lines
 from horizon_rl.viewer.film import Camera, advance, make_actor
 from horizon_rl.viewer.movie import MovieCfg
-from horizon_rl.viewer.outfit import PAPER_ROBOTS
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Actor, Studio, View

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.durable import write_file
-from horizon_rl.errors import InputError, needs_extra, require
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, needs_extra, require
 
 GIF_FPS = 12.5
 GIF_PALETTE = (

@@ -15,12 +15,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from horizon_rl.errors import InputError
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.robots import Robot
-from horizon_rl.viewer.carry import read_state, show_state
+from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.pace import Pace
 from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.state_transfer import read_state, show_state
 from horizon_rl.viewer.studio import add_arrow, add_tiles
 
 STEP, MAX_COMMAND, PUSH_M_S = 0.2, 1.5, 1.0

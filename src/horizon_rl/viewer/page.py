@@ -13,11 +13,11 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from horizon_rl.errors import InputError, needs_extra
 from horizon_rl.physics import cores_for_physics
-from horizon_rl.viewer.carry import read_state, show_state
+from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.viewer.pace import Pace
 from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.state_transfer import read_state, show_state
 from horizon_rl.viewer.studio import arrow_tail
 
 with needs_extra("viewer"):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import viser
 
-from horizon_rl.errors import InputError
-from horizon_rl.evaluation.policies import load_policy
 from horizon_rl.evaluation.suite import PUSH
+from horizon_rl.policies.load import load_policy
 from horizon_rl.robots import INTERVENTIONS, preset_names
+from horizon_rl.support.errors import InputError
+from horizon_rl.viewer.body_variant import Outfit
 from horizon_rl.viewer.knobs import Knob, add_knobs, draw_group
 from horizon_rl.viewer.levels import compare_levels, read_mastered
-from horizon_rl.viewer.outfit import Outfit
 from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.readout import write_readout
 from horizon_rl.viewer.setup import middle_values

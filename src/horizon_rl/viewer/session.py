@@ -15,21 +15,21 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.domains import Instances
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.evaluate import CHUNK, Padded
-from horizon_rl.evaluation.policies import EvaluatedPolicy, check_actions
 from horizon_rl.physics import CONTROL_DT, CpuBackend, build_pool
+from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.robots import Robot
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import FALL_CAUSES, NUM_ACTIONS
 from horizon_rl.task.env import find_falls, least_level, sense
 from horizon_rl.task.latency import make_delay
 from horizon_rl.task.motion import Motion, observe_motion
 from horizon_rl.task.noise import fold_seed
 from horizon_rl.task.sensing import make_sensors
-from horizon_rl.viewer.carry import carry_state, read_state
+from horizon_rl.viewer.body_variant import Outfit
 from horizon_rl.viewer.levels import Values
-from horizon_rl.viewer.outfit import Outfit
 from horizon_rl.viewer.setup import Setup
+from horizon_rl.viewer.state_transfer import carry_state, read_state
 
 CPU = torch.device("cpu")
 EVERYONE = torch.ones(1, dtype=torch.bool)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
-from horizon_rl.errors import InputError, unknown
 from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import TaskCfg
+from horizon_rl.viewer.body_variant import Outfit, parse_outfit
 from horizon_rl.viewer.levels import Values
-from horizon_rl.viewer.outfit import Outfit, parse_outfit
 
 SCENARIO = "SUITE:COLUMN[@SEVERITY][#NUMBER], as in ood:all@0.5#17"
 

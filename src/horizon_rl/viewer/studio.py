@@ -13,7 +13,7 @@ import numpy as np
 
 from horizon_rl.robots.picture import blame_gl, choose_gl
 from horizon_rl.robots.robot import Robot
-from horizon_rl.viewer.carry import show_state
+from horizon_rl.viewer.state_transfer import show_state
 
 TILE_M = 1.0
 TILES = 16

@@ -1,0 +1,1 @@
+"""Studies of training runs from their files: needs neither torch nor MuJoCo."""

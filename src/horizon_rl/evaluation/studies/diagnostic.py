@@ -1,0 +1,205 @@
+"""The recoverability diagnostic: does the gate foretell progress? (Paper, appendix A.)
+
+Every frontier phase on record is put into a class by what its gates said, and asked what
+became of the run afterwards: the gain of difficulty over the next decisions. Long
+episodes that foretell less than the whole gate does are survival without progress.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal, get_args
+
+from scipy.stats import spearmanr
+
+from horizon_rl.curriculum import CurriculumCfg, Entry, Evidence, GateCfg
+from horizon_rl.runs.journal import Replay
+from horizon_rl.support.errors import require
+
+Outcome = Literal["full pass", "checkpoint fail", "tracking fail", "low length"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+MIN_PHASES = 3
+"""A rank correlation of fewer says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One frontier phase: what it showed, and what came of it."""
+
+    outcome: Outcome
+    """The first that failed of length, tracking and checkpoint comparison; where gate C
+    was not judged, gate L alone makes a full pass."""
+    length: float | None
+    """Episode fraction: mean episode length as a share of the longest possible."""
+    checkpoint_ratio: float | None
+    """Return on the checkpoint's scenarios over the committed policy's own; None where
+    gate C was not judged, or the latter is not above 0 and a ratio has no meaning."""
+    score: float
+    """Composite recoverability score."""
+    gain: float | None
+    """Change of difficulty over the next decisions, this phase's own not included; None
+    if the run has not that many left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Means over the phases of one class; None where there is nothing to average."""
+
+    outcome: Outcome
+    phases: int
+    length: float | None
+    checkpoint_ratio: float | None
+    gain: float | None
+    improvement_rate: float | None
+    """Share of phases with a gain above 0, among those that have a gain."""
+    phases_with_gain: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation:
+    """Spearman's correlation with the gain, and the phases behind it."""
+
+    rho: float | None
+    """None for fewer than three phases, or if either side is constant."""
+    phases: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """Phases whose gain does not hang on what they showed, by reason."""
+
+    baseline: int
+    """No frontier was on trial yet."""
+    clock: int
+    """Levels rose by the clock."""
+    no_rollback: int
+    """A failed candidate counted as mastered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """The table of the diagnostic over all runs, and its two correlations."""
+
+    runs: int
+    horizon: int
+    """Decisions ahead over which a gain is taken."""
+    rows: tuple[Row, ...]
+    length_correlation: Correlation
+    score_correlation: Correlation
+    left_out: LeftOut
+
+
+def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
+    """Pool the frontier phases of all runs into one table."""
+    phases = [p for run in replays for p in frontier_phases(run, horizon=horizon)]
+    lengths = [(p.length, p.gain) for p in phases]
+    scores = [(p.score, p.gain) for p in phases]
+    return Diagnostic(
+        runs=len(replays),
+        horizon=horizon,
+        rows=tuple(_summarise(phases, outcome) for outcome in OUTCOMES),
+        length_correlation=_correlate(lengths),
+        score_correlation=_correlate(scores),
+        left_out=_count_left_out(replays),
+    )
+
+
+def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[Phase, ...]:
+    """Return the phases of a run in which evidence decided on a frontier."""
+    require("horizon", horizon, 1, whole=True)
+    cfg, after = run.header.curriculum, difficulties(run)
+    return tuple(
+        Phase(
+            outcome=classify(entry, cfg.gates),
+            length=entry.evidence.length,
+            checkpoint_ratio=_checkpoint_ratio(entry),
+            score=entry.decision.verdict.score,
+            gain=after[k + horizon] - after[k] if k + horizon < len(after) else None,
+        )
+        for k, entry in enumerate(run.entries)
+        if _why_left_out(entry, cfg) is None
+    )
+
+
+def difficulties(run: Replay) -> list[float]:
+    """Return the run's difficulty after each decision."""
+    # What a decision left mastered is where the next proposal starts from.
+    levels = [e.proposal.mastered.values() for e in run.entries[1:]]
+    last = [run.state.difficulty] if run.entries else []
+    return [sum(mastered) / max(len(mastered), 1) for mastered in levels] + last
+
+
+def classify(entry: Entry, gates: GateCfg) -> Outcome:
+    """Put a judged phase into its class: the first check that failed names it."""
+    if not _is_long(entry.evidence, gates):
+        return "low length"
+    verdict = entry.decision.verdict
+    if not verdict.feasible:
+        return "tracking fail"
+    return "full pass" if verdict.passed else "checkpoint fail"
+
+
+def _is_long(evidence: Evidence, gates: GateCfg) -> bool:
+    # A phase is cut short because its rollouts collapsed, whatever was measured.
+    if evidence.aborted or evidence.length is None:
+        return False
+    return evidence.length >= gates.min_length
+
+
+def _checkpoint_ratio(entry: Entry) -> float | None:
+    evidence = entry.evidence
+    value, reference = evidence.checkpoint_return, evidence.reference_return
+    was_judged = entry.decision.verdict.preserved is not None
+    if not was_judged or value is None or reference is None or reference <= 0.0:
+        return None
+    return value / reference
+
+
+def _why_left_out(
+    entry: Entry, cfg: CurriculumCfg
+) -> Literal["baseline", "clock", "no_rollback"] | None:
+    if entry.decision.kind in ("baseline", "clock"):
+        return entry.decision.kind
+    return None if cfg.rollback else "no_rollback"
+
+
+def _count_left_out(replays: Iterable[Replay]) -> LeftOut:
+    reasons = [
+        _why_left_out(entry, run.header.curriculum)
+        for run in replays
+        for entry in run.entries
+    ]
+    return LeftOut(
+        baseline=reasons.count("baseline"),
+        clock=reasons.count("clock"),
+        no_rollback=reasons.count("no_rollback"),
+    )
+
+
+def _summarise(phases: Iterable[Phase], outcome: Outcome) -> Row:
+    mine = [p for p in phases if p.outcome == outcome]
+    gains = [p.gain for p in mine if p.gain is not None]
+    return Row(
+        outcome=outcome,
+        phases=len(mine),
+        length=_mean(p.length for p in mine),
+        checkpoint_ratio=_mean(p.checkpoint_ratio for p in mine),
+        gain=_mean(gains),
+        improvement_rate=_mean(float(gain > 0.0) for gain in gains),
+        phases_with_gain=len(gains),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _correlate(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
+    known = [(x, y) for x, y in pairs if x is not None and y is not None]
+    values, gains = [x for x, _ in known], [y for _, y in known]
+    rho = None
+    if len(known) >= MIN_PHASES and len(set(values)) > 1 and len(set(gains)) > 1:
+        result: Any = spearmanr(values, gains)
+        rho = float(result.statistic)
+    return Correlation(rho=rho, phases=len(known))

@@ -1,0 +1,104 @@
+"""How firm are gate C's verdicts: how much hangs on the scenarios that were drawn?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from horizon_rl.curriculum import GateCfg
+from horizon_rl.evaluation.studies.recheck import (
+    finite_mean,
+    passes_gate_c,
+    with_reference,
+)
+from horizon_rl.runs.read import Arrays, RunFiles
+
+REPEATS = 200
+"""Resamples per phase; rates are means over a run's phases."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Firmness:
+    """How much of gate C is luck of the scenarios. Rates are None without phases."""
+
+    commits: int
+    """Commits whose own scenarios are on file."""
+    scenarios: int | None
+    """Scenarios of a probe."""
+    paired: float | None
+    """Rate at which a committed policy fails gate C against itself on the same
+    scenarios, as the design compares: 0, by construction where physics repeats."""
+    unpaired: float | None
+    """The same, were the two measured on independent scenarios, a probe's size each:
+    two draws with replacement from the commit's own."""
+    halves: float | None
+    """The same on two random halves of them, so half the size, without replacement."""
+    passes: int
+    """Phases that passed gate C."""
+    passes_overturned: float | None
+    """Rate at which another draw of scenarios, common to both, fails them."""
+    failures: int
+    failures_overturned: float | None
+    """Rate at which such a draw passes what gate C failed."""
+
+
+def firmness(run: RunFiles, rng: np.random.Generator) -> Firmness:
+    """Resample the scenarios behind gate C's comparisons."""
+    gates = run.journal.header.curriculum.gates
+    sizes, rates, overturned = [], [], {True: [], False: []}
+    for phase, (entry, committed) in enumerate(with_reference(run.entries)):
+        arrays = run.evidence.get(phase, {})
+        own = _pairs(arrays, "candidate")
+        if entry.decision.action == "commit" and own is not None and len(own) > 1:
+            sizes.append(len(own))
+            rates.append(_fail_itself(own, gates, rng))
+        verdict = entry.decision.verdict.preserved
+        now = _pairs(arrays, "checkpoint")
+        before = {} if committed is None else run.evidence.get(committed, {})
+        then = _pairs(before, "candidate")
+        if verdict is None or now is None or then is None or len(now) != len(then):
+            continue
+        ids = rng.integers(len(now), size=(REPEATS, len(now)))
+        passed = _gate(now[ids].mean(axis=1), then[ids].mean(axis=1), gates)
+        overturned[verdict].append(float(np.mean(passed != verdict)))
+    paired, unpaired, halves = np.mean(rates, axis=0).tolist() if rates else [None] * 3
+    return Firmness(
+        commits=len(rates),
+        scenarios=max(sizes, default=None),
+        paired=paired,
+        unpaired=unpaired,
+        halves=halves,
+        passes=len(overturned[True]),
+        passes_overturned=finite_mean(np.array(overturned[True])),
+        failures=len(overturned[False]),
+        failures_overturned=finite_mean(np.array(overturned[False])),
+    )
+
+
+def _fail_itself(
+    own: np.ndarray, gates: GateCfg, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return how often a policy fails against itself: paired, unpaired, in halves."""
+    n = len(own)
+    whole = own.mean(axis=0)[None]
+    draws = own[rng.integers(n, size=(2, REPEATS, n))].mean(axis=2)
+    shuffled = own[rng.permuted(np.tile(np.arange(n), (REPEATS, 1)), axis=1)]
+    half = n // 2
+    first, second = shuffled[:, :half], shuffled[:, half : 2 * half]
+    pairs = ((whole, whole), draws, (first.mean(axis=1), second.mean(axis=1)))
+    paired, unpaired, halves = (
+        1.0 - float(np.mean(_gate(x, y, gates))) for x, y in pairs
+    )
+    return paired, unpaired, halves
+
+
+def _gate(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
+    """Map means (error, return), [n, 2] each, to whether gate C passes, [n]."""
+    return passes_gate_c(now[:, 0], now[:, 1], then[:, 0], then[:, 1], gates)
+
+
+def _pairs(arrays: Arrays, probe: str) -> np.ndarray | None:
+    """Return errors and returns of a probe's scenarios, [scenarios, 2]."""
+    error, value = arrays.get(f"{probe}_error"), arrays.get(f"{probe}_return")
+    if error is None or value is None or len(error) != len(value) or not len(error):
+        return None
+    return np.stack([error, value], axis=1)

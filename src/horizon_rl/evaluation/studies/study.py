@@ -1,0 +1,210 @@
+"""A study: finished or running training runs, compared from their files alone.
+
+Runs of one name are training seeds of one method, and the seed is the unit: every run
+is put in numbers first, then these are averaged over seeds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.studies.diagnostic import Diagnostic, diagnose
+from horizon_rl.evaluation.studies.gate_stability import Firmness, firmness
+from horizon_rl.evaluation.studies.plateau import Signals, find_signals
+from horizon_rl.evaluation.studies.recheck import Recheck, recheck
+from horizon_rl.evaluation.success import (
+    Curve,
+    CurvePoint,
+    Result,
+    make_curves,
+    match_results,
+)
+from horizon_rl.runs.read import RunFiles
+from horizon_rl.support.errors import InputError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a run came to and what it spent. Shares are None where files do not tell."""
+
+    phases: int
+    commits: int
+    rollbacks: int
+    env_steps: int
+    """Of judged phases, rolled-back ones and probes included."""
+    rolled_back_share: float | None
+    """Share of env steps in phases that were rolled back."""
+    probe_share: float | None
+    """Share of env steps in probes."""
+    time_s: float | None
+    train_time_share: float | None
+    probe_time_share: float | None
+    settle_time_share: float | None
+    """Judging, writing the checkpoint and the journal, or restoring."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudiedRun:
+    """One run in numbers."""
+
+    name: str
+    label: str
+    """Its name and seed; its directory too, where that does not tell it apart."""
+    path: str
+    seed: int | None
+    finished: bool
+    by_clock: bool
+    """Its levels rose by the clock: coverage is what it was given, not what it won."""
+    costs: Costs
+    coverage: dict[str, float | None]
+    """Of the groups it widened, at their mastered levels."""
+    recheck: Recheck
+    firmness: Firmness
+    signals: Signals
+    ood_success: float | None
+    """Success in column `all` of suite `ood` at severity 0.5."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The runs of one name together, mean and standard deviation over them."""
+
+    name: str
+    runs: int
+    costs: dict[str, Spread | None]
+    coverage: dict[str, Spread | None]
+    firmness: dict[str, Spread | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Everything that is told of the runs: `horizon study --json`."""
+
+    schema: int
+    runs: tuple[StudiedRun, ...]
+    methods: tuple[Method, ...]
+    curves: tuple[Curve, ...]
+    diagnostic: Diagnostic
+    left_out_of_diagnostic: int
+    """Runs without gate C, which are not pooled with those that have it."""
+
+    @property
+    def disagreements(self) -> int:
+        """Phases whose record does not follow from their episodes."""
+        return sum(len(run.recheck.disagreements) for run in self.runs)
+
+
+def study(
+    runs: Sequence[RunFiles],
+    results: Sequence[Result] = (),
+    points: Sequence[CurvePoint] = (),
+) -> Study:
+    """Put runs, their evaluations and the points of a cost curve together."""
+    if not runs:
+        raise InputError("name at least one run: a directory, or a journal")
+    success = match_results(results, runs)
+    labels = [run.label for run in runs]
+    studied = tuple(
+        _study_run(
+            run,
+            run.label if labels.count(run.label) == 1 else f"{run.label}, {run.path}",
+            success.get(run.path),
+        )
+        for run in runs
+    )
+    gated = [r for r in runs if r.journal.header.curriculum.gates.preservation] or runs
+    return Study(
+        schema=SCHEMA,
+        runs=studied,
+        methods=_by_method(studied),
+        curves=make_curves(points) if points else (),
+        diagnostic=diagnose([run.journal for run in gated]),
+        left_out_of_diagnostic=len(runs) - len(gated),
+    )
+
+
+def measure_costs(run: RunFiles) -> Costs:
+    """Count a run's phases, environment steps and seconds."""
+    actions = [entry.decision.action for entry in run.entries]
+    spent = np.array([e.evidence.env_steps for e in run.entries], dtype=np.int64)
+    total = int(spent.sum())
+    failed = int(spent[[action == "rollback" for action in actions]].sum())
+    per_iteration = run.steps_per_iteration
+    iterations = sum(e.evidence.iterations for e in run.entries)
+    probed = None if per_iteration is None else total - iterations * per_iteration
+    seconds = run.phase_times().sum(axis=0)
+    time_s = float(seconds.sum())
+    shares = (seconds / time_s).tolist() if time_s else [None] * 3
+    return Costs(
+        phases=len(run.entries),
+        commits=actions.count("commit"),
+        rollbacks=actions.count("rollback"),
+        env_steps=total,
+        rolled_back_share=failed / total if total else None,
+        probe_share=probed / total if total and probed is not None else None,
+        time_s=time_s or None,
+        train_time_share=shares[0],
+        probe_time_share=shares[1],
+        settle_time_share=shares[2],
+    )
+
+
+def _study_run(run: RunFiles, label: str, success: float | None) -> StudiedRun:
+    return StudiedRun(
+        name=run.name,
+        label=label,
+        path=str(run.path),
+        seed=run.seed,
+        finished=run.finished,
+        by_clock=run.journal.header.curriculum.clock is not None,
+        costs=measure_costs(run),
+        coverage=run.coverage(),
+        recheck=recheck(run),
+        # Its own stream: a run's numbers do not hang on what it is compared with.
+        firmness=firmness(run, np.random.default_rng(0)),
+        signals=find_signals(run),
+        ood_success=success,
+    )
+
+
+def _by_method(runs: Iterable[StudiedRun]) -> tuple[Method, ...]:
+    by_name: dict[str, list[StudiedRun]] = {}
+    for run in runs:
+        by_name.setdefault(run.name, []).append(run)
+    return tuple(
+        Method(
+            name=name,
+            runs=len(mine),
+            costs=_spreads([vars(run.costs) for run in mine]),
+            coverage=_spreads([run.coverage for run in mine]),
+            firmness=_spreads([vars(run.firmness) for run in mine]),
+        )
+        for name, mine in by_name.items()
+    )
+
+
+def _spreads(rows: Sequence[Mapping[str, float | None]]) -> dict[str, Spread | None]:
+    """Average over seeds, key by key; a seed without a value is left out."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    values = {k: [v for r in rows if (v := r.get(k)) is not None] for k in keys}
+    return {
+        key: spread_by_column(np.array(known)[:, None])[0] if known else None
+        for key, known in values.items()
+    }
+
+
+def same_seeds(runs: Iterable[RunFiles]) -> list[tuple[Path, Path]]:
+    """Return runs of one name and seed: their spread says nothing of seeds."""
+    first: dict[tuple[str, int], Path] = {}
+    doubles = []
+    for run in runs:
+        if run.seed is not None:
+            other = first.setdefault((run.name, run.seed), run.path)
+            if other != run.path:
+                doubles.append((other, run.path))
+    return doubles

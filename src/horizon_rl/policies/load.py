@@ -1,0 +1,138 @@
+"""Any policy under one interface: checkpoints, ONNX files, Python functions."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.policies.learned import LearnedPolicy, load_actor
+from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.named_code import find_code
+from horizon_rl.support.records import decode, dumps
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand
+
+STAND = "stand"
+ACCEPTED = (
+    "a name of `horizon models`, a checkpoint or run directory, an .onnx file, "
+    f"FILE.py:NAME or MODULE:NAME of a Python function, or {STAND}"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedPolicy:
+    """A policy, and what identifies it."""
+
+    name: str
+    make: Callable[[torch.device], Policy]
+    """Returns it on a device, with no past: also one whose episodes have all ended may
+    have traces of it in the last bit."""
+    digest: str | None = None
+    """Content hash; None for Python code, whose results are therefore not kept."""
+    action_scale: float | None = None
+    """Joint target = default pose + this times the action, rad; None: the suite's."""
+
+
+def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
+    """Load a policy by what it is called on the command line; see `ACCEPTED`."""
+    name = name or source
+    path = Path(source)
+    if source == STAND:
+        return EvaluatedPolicy(name, lambda device: Stand(), digest=STAND)
+    if source in model_names() or path.is_dir():
+        return _load_checkpoint(name, find_checkpoint(source))
+    if path.suffix == ".onnx":
+        return _load_onnx(name, path)
+    module, colon, attribute = source.rpartition(":")
+    if colon and module and attribute.isidentifier():
+        policy = as_policy(find_code(source, "policy", ACCEPTED))
+        return EvaluatedPolicy(name, lambda device: policy)
+    raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
+
+
+def as_policy(subject: Any) -> Policy:
+    """Wrap a function of observations [n, 45] in the interface of a policy.
+
+    What has `act` and `reset` of its own is left as it is: see `horizon_rl.task.Policy`.
+    """
+    if isinstance(subject, type):
+        subject = subject()
+    if hasattr(subject, "act") and hasattr(subject, "reset"):
+        return subject
+    if callable(subject):
+        return FunctionPolicy(subject)
+    raise InputError(f"{subject!r} is no policy: it cannot be called")
+
+
+class FunctionPolicy:
+    """A function from observations [n, 45] to actions [n, 12], numpy float32."""
+
+    def __init__(self, function: Callable[[np.ndarray], Any]):
+        self._function = function
+
+    def reset(self, mask: torch.Tensor) -> None:
+        pass
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        actor = observations["actor"]
+        actions = self._function(actor.cpu().numpy())
+        if not isinstance(actions, torch.Tensor):
+            try:
+                # A copy: torch takes no array that runs backwards.
+                actions = torch.from_numpy(np.array(actions, dtype=np.float32))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"the policy's actions: {error}") from error
+        return actions.to(actor.device, torch.float32)
+
+
+def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
+    """Refuse what is not one action for each world."""
+    expected = (num_worlds, NUM_ACTIONS)
+    if tuple(actions.shape) != expected:
+        raise InputError(
+            f"the policy's actions have shape {tuple(actions.shape)}; {num_worlds} "
+            f"worlds need {expected}"
+        )
+
+
+def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
+    checkpoint = load_checkpoint(path)
+    config = checkpoint.record.config
+    try:
+        actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
+        scale = decode(float, config["task"]["action_scale"])
+        network = config["learner"]["actor"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: its settings lack {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    # The actor alone: a copy without critic or optimiser is the same policy.
+    identity = hashlib.sha256(dumps([network, scale]).encode())
+    for key, value in sorted(actor.state_dict().items()):
+        identity.update(f"{key}{tuple(value.shape)}".encode())
+        identity.update(value.numpy().tobytes())
+    digest = identity.hexdigest()
+    return EvaluatedPolicy(
+        name, lambda device: LearnedPolicy(actor.to(device)), digest, scale
+    )
+
+
+def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with needs_extra("onnx"):
+        from horizon_rl.policies.onnx import OnnxPolicy
+    try:
+        policy = OnnxPolicy(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    return EvaluatedPolicy(name, lambda device: policy, digest, policy.action_scale)

@@ -1,0 +1,88 @@
+"""Policies that come with the package: weights, and a record of how they were made."""
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.runs.journal import committed_folder
+from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import decode
+
+RECORD = "model.json"
+RUN = "run"
+"""Folder with journal and evidence of the run that made a policy, if they are kept."""
+CHECKPOINT = "checkpoint.json"
+"""File by which a checkpoint's directory is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """How a shipped policy came about, and what it can do."""
+
+    about: str
+    """One line for a reader."""
+    command: str
+    """What trained it."""
+    commit: str
+    """Version of this package that trained it."""
+    hardware: str
+    env_steps: int
+    minutes: float
+    """Of training."""
+    seed: int
+    start: str = ""
+    """What it was trained on from, where its run's word for it has a new meaning."""
+    results: tuple[dict[str, Any], ...] = ()
+    """Suite results, as `horizon eval --json` writes them."""
+
+
+def model_names() -> tuple[str, ...]:
+    """Name the policies that come with the package."""
+    found = (path.parent.name for path in _folder().glob(f"*/{RECORD}"))
+    return tuple(sorted(found))
+
+
+def model_path(name: str) -> Path:
+    """Return the checkpoint directory of a shipped policy."""
+    if name not in model_names():
+        raise InputError(unknown("model", name, model_names()))
+    return _folder() / name
+
+
+def find_checkpoint(source: str) -> Path:
+    """Return the checkpoint behind a shipped policy's name, a run or a checkpoint."""
+    if source in model_names():
+        return model_path(source)
+    path = Path(source)
+    if (path / CHECKPOINT).exists():
+        return path
+    if not path.is_dir():
+        raise InputError(
+            f"no checkpoint '{source}'. Accepted: a directory of a checkpoint or a "
+            f"run, or one of {', '.join(model_names())}"
+        )
+    found = committed_folder(path)
+    if found is None:
+        raise InputError(
+            f"{path} is neither a checkpoint (no {CHECKPOINT}) nor a run with one"
+        )
+    return found
+
+
+def read_model(name: str) -> ModelRecord:
+    """Return a shipped policy's record."""
+    path = model_path(name) / RECORD
+    return decode(ModelRecord, json.loads(path.read_text("utf-8")))
+
+
+def record_of(run: Path) -> ModelRecord | None:
+    """Return the record of the shipped policy that came of the run in a directory."""
+    folder = run.resolve().parent
+    shipped = run.name == RUN and folder.parent == _folder().resolve()
+    return read_model(folder.name) if shipped else None
+
+
+def _folder() -> Path:
+    return Path(str(files("horizon_rl.policies"))) / "models"

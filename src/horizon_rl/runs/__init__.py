@@ -1,0 +1,1 @@
+"""Runs on disk: the only room that knows file names. Needs numpy and nothing else."""

@@ -1,0 +1,281 @@
+"""The journal of a run: a header line, then one JSON line per judged phase.
+
+The line that names a finished checkpoint *is* the commit: a checkpoint directory that
+no line names never happened. Lines are only ever appended, each synced to disk before
+the run goes on. Replaying them through `step` gives the state again, byte for byte.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+from horizon_rl import __version__
+from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.curriculum import Curriculum
+from horizon_rl.curriculum.entry import Entry, last_checkpoint
+from horizon_rl.curriculum.gates import Verdict
+from horizon_rl.curriculum.state import State
+from horizon_rl.curriculum.step import start, step
+from horizon_rl.runs.lines import (
+    SCHEMA,
+    JournalError,
+    check_schema,
+    decode_record,
+    parse_json,
+    parse_line,
+    to_line,
+)
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.support.durable import create_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
+
+try:
+    import fcntl
+except ImportError:  # No locks there: two processes on one journal go unnoticed.
+    fcntl = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The first line: what the run was started with."""
+
+    schema: int
+    version: str
+    groups: tuple[str, ...]
+    curriculum: CurriculumCfg
+    context: dict[str, Any]
+    """What the run's owner adds: seed, catalogue, learner, ..."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A journal, read and verified."""
+
+    header: Header
+    entries: tuple[Entry, ...]
+    state: State
+    num_bytes: int
+    """Bytes of whole lines; what follows is a torn line."""
+
+
+def committed_folder(run: Path) -> Path | None:
+    """Return the checkpoint that the run in a directory would go on from, if it has one.
+
+    The journal decides, not the newest folder: one that no line names never happened.
+    """
+    if not (run / JOURNAL).exists():
+        return None
+    named = last_checkpoint(replay(run / JOURNAL).entries)
+    folder = run / CHECKPOINTS / (named.name if named else INITIAL)
+    return folder if folder.is_dir() else None
+
+
+class Journal:
+    """A journal open for appending, by one process at a time."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            # Unbuffered: what could not be written must not linger and come later.
+            self._file = open(path, "r+b", buffering=0)
+        except OSError as error:
+            raise JournalError(f"cannot open {path}: {error.strerror}") from error
+        self._lock()
+        self._end = self._file.seek(0, os.SEEK_END)
+        self._is_sound = True
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        groups: Sequence[str],
+        cfg: CurriculumCfg,
+        context: Mapping[str, Any],
+    ) -> "Journal":
+        """Start a journal; one that exists already is refused, never overwritten."""
+        header = Header(
+            schema=SCHEMA,
+            version=__version__,
+            groups=tuple(groups),
+            curriculum=cfg,
+            context=dict(context),
+        )
+        try:
+            create_file(path, to_line(encode(header)))
+        except FileExistsError:
+            raise InputError(
+                f"{path} already holds a run: resume it, or name another"
+            ) from None
+        return cls(path)
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple["Journal", Replay]:
+        """Open a journal to go on after its last whole line."""
+        journal = cls(path)
+        try:
+            so_far = replay(path)
+        except InputError:
+            journal.close()
+            raise
+        journal._cut_back(so_far.num_bytes)
+        return journal, so_far
+
+    def append(self, entry: Entry) -> None:
+        """Add a line, and return once it is safely on disk.
+
+        If that fails (a full disk, an interrupt), the journal is as it was before.
+        """
+        if not self._is_sound:
+            raise JournalError(f"{self.path} could not be mended: resume the run")
+        line = to_line(encode(entry))
+        try:
+            written = 0
+            while written < len(line):
+                written += self._file.write(line[written:])
+            os.fsync(self._file.fileno())
+        except BaseException:
+            self._is_sound = False
+            self._cut_back(self._end)
+            self._is_sound = True
+            raise
+        self._end += len(line)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _cut_back(self, num_bytes: int) -> None:
+        self._file.truncate(num_bytes)
+        self._end = self._file.seek(num_bytes)
+
+    def _lock(self) -> None:
+        try:
+            if fcntl:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise JournalError(f"{self.path} is in use by another process") from error
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether a process has the journal open for appending: its run is alive."""
+    if not fcntl:
+        return False
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def read_header(path: Path) -> Header:
+    """Read what the journal's run was started with."""
+    lines, _ = _read_lines(path)
+    return _parse_header(lines[0], f"{path}:1")
+
+
+def replay(path: Path) -> Replay:
+    """Read a journal, and derive every decision again from its evidence.
+
+    A torn last line (no newline: the write was cut off) is left out with a warning;
+    any other damage is an error that names the line.
+    """
+    lines, torn = _read_lines(path)
+    header = _parse_header(lines[0], f"{path}:1")
+    cfg = header.curriculum
+    state, entries = start(header.groups, cfg), []
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{path}:{number}"
+        entry = decode_record(Entry, parse_line(line, where), where)
+        state = _verify(state, entry, cfg, where)
+        entries.append(entry)
+    if torn:
+        warn(
+            f"{path}:{len(lines) + 1}: torn last line dropped ({len(torn)} bytes): "
+            "its phase was not committed and runs again",
+            stacklevel=2,
+        )
+    return Replay(
+        header=header,
+        entries=tuple(entries),
+        state=state,
+        num_bytes=sum(len(line) + 1 for line in lines),
+    )
+
+
+def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
+    """Return the whole lines, at least the header, and what follows the last."""
+    try:
+        *lines, torn = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from error
+    if not lines:
+        raise JournalError(f"{path}: empty, or cut off within its first line")
+    return lines, torn
+
+
+def _parse_header(line: bytes, where: str) -> Header:
+    # The schema comes first: a newer one may differ in all the rest.
+    check_schema(parse_json(line, where), where)
+    return decode_record(Header, parse_line(line, where), where)
+
+
+def _verify(state: State, entry: Entry, cfg: CurriculumCfg, where: str) -> State:
+    """Step over the entry's evidence: what is on record must follow from it.
+
+    Facts, not words: another version may say the same thing better.
+    """
+    if state.proposal is None:
+        raise JournalError(f"{where}: a phase on record after the run's end")
+    if field := _first_difference(entry.proposal, state.proposal):
+        raise JournalError(
+            f"{where}: the phase on record ({entry.proposal.phase}) is not the one that "
+            f"follows from the lines above (another {field}): a line is missing, "
+            "doubled or altered"
+        )
+    state, decision = step(state, entry.evidence, cfg)
+    if field := _first_difference(entry.decision, decision):
+        raise JournalError(
+            f"{where}: the recorded decision does not follow from its evidence "
+            f"(another {field})"
+        )
+    return state
+
+
+def _first_difference(recorded: Any, derived: Any) -> str | None:
+    """Name the first field in which two records differ, their wording aside."""
+    for field in fields(recorded):
+        ours, theirs = getattr(derived, field.name), getattr(recorded, field.name)
+        if field.name == "reason" or ours == theirs:
+            continue
+        if not isinstance(ours, Verdict) or _first_difference(theirs, ours):
+            return field.name
+    return None
+
+
+def create_curriculum(
+    path: Path,
+    groups: Sequence[str],
+    cfg: CurriculumCfg | None = None,
+    context: Mapping[str, Any] | None = None,
+) -> Curriculum:
+    """Start a curriculum whose journal is written at `path`.
+
+    `context` goes into the journal's header: what else a resumed run must know.
+    """
+    curriculum = Curriculum(groups, cfg)
+    curriculum._log = Journal.create(path, groups, curriculum.cfg, context or {})
+    return curriculum
+
+
+def resume_curriculum(path: Path) -> Curriculum:
+    """Go on with the curriculum whose journal lies at `path`."""
+    journal, so_far = Journal.resume(path)
+    curriculum = Curriculum(so_far.header.groups, so_far.header.curriculum, journal)
+    curriculum.state = so_far.state
+    curriculum.entries = list(so_far.entries)
+    return curriculum

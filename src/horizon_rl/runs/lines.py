@@ -1,0 +1,82 @@
+"""How records lie on disk: a schema version, one JSON object a line, a checksum."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
+
+from horizon_rl import __version__
+from horizon_rl.curriculum.state import State
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
+
+T = TypeVar("T")
+
+SCHEMA = 1
+"""Version of a journal's lines and of a saved state; grows when either changes."""
+
+
+class JournalError(InputError):
+    """A record that cannot be trusted; names the file and the line."""
+
+
+def dump_state(state: State) -> str:
+    """Write a state as JSON with its schema version."""
+    return dumps({"schema": SCHEMA, "state": encode(state)})
+
+
+def load_state(text: str, source: str = "state") -> State:
+    """Read a state written by `dump_state`; one of a newer schema is refused."""
+    record = parse_json(text, source)
+    check_schema(record, source)
+    return decode_record(State, record.get("state"), source)
+
+
+def to_line(record: Mapping[str, Any]) -> bytes:
+    """Write a record as one line that carries its own checksum."""
+    return f"{dumps({**record, 'crc': _checksum(record)})}\n".encode()
+
+
+def parse_line(line: bytes, where: str) -> dict[str, Any]:
+    """Read what `to_line` wrote; an altered line is refused."""
+    record = parse_json(line, where)
+    if record.pop("crc", None) != _checksum(record):
+        raise JournalError(f"{where}: checksum does not match: the line was altered")
+    return record
+
+
+def parse_json(text: bytes | str, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise JournalError(f"{where}: not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise JournalError(f"{where}: not a JSON object")
+    return record
+
+
+def check_schema(record: Mapping[str, Any], where: str) -> None:
+    schema = record.get("schema")
+    if not isinstance(schema, int):
+        raise JournalError(f"{where}: no schema version: not written by horizon-rl")
+    if schema > SCHEMA:
+        writer = record.get("version", "of a newer version")
+        raise JournalError(
+            f"{where}: schema {schema}, written by horizon-rl {writer}; this version "
+            f"({__version__}) reads up to schema {SCHEMA}: upgrade horizon-rl"
+        )
+
+
+def decode_record(cls: type[T], data: Any, where: str) -> T:
+    try:
+        return decode(cls, data)
+    except InputError as error:
+        raise JournalError(f"{where}: {error}") from error
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(dumps(record).encode()):08x}"
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

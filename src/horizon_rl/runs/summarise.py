@@ -1,0 +1,259 @@
+"""Summarise a run from its journal and what else its directory shows.
+
+Neither the simulator nor the learner is needed: a run can be summarised wherever its
+files are, while it trains, when it is done, and after a crash.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any, get_args
+
+from horizon_rl.curriculum import Entry, last_checkpoint
+from horizon_rl.curriculum.state import Action
+from horizon_rl.domains import Catalogue
+from horizon_rl.runs.journal import Replay
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL
+from horizon_rl.runs.read import find, phase_times, steps_per_iteration
+from horizon_rl.runs.summary import (
+    Budget,
+    CheckpointSummary,
+    Drift,
+    FrontierSummary,
+    Kind,
+    Line,
+    Progress,
+    RunSummary,
+    Spent,
+    Times,
+    Traces,
+)
+
+RECENT = 10
+"""Iterations that the speed is the mean of: the last ones."""
+PATIENCE_S = 60.0
+"""A live run that shows nothing for so long may hang, unless its probes take longer."""
+
+
+def summarise_run(
+    run: Path, journal: Replay, traces: Traces, catalogue: Catalogue | None
+) -> RunSummary:
+    """Put together what the files of the run in `run` tell."""
+    context, state, entries = journal.header.context, journal.state, journal.entries
+    kind, settings = _settings(context)
+    settings = {**settings, **traces.budget}
+    steps = steps_per_iteration(context)
+    times = _sum_times(traces.times, len(entries))
+    budget = _budget(settings, state.env_steps, times.total_s if times else 0.0)
+    progress = _progress(traces.metrics, entries, settings, steps)
+    ended = state.ended
+    if not (ended or traces.locked or progress) and budget:
+        # Runs end between phases. One cut off within a phase had been given more.
+        ended = budget.spent
+    standing = "finished" if ended else "running" if traces.locked else "stopped"
+    ranks = find(context, int, "ranks") or 1
+    checkpoint = _checkpoint(run, kind, entries, traces.checkpoints)
+    # A shipped run, whose last checkpoint is the policy itself, cannot go on.
+    can_go_on = standing == "stopped" and (checkpoint is None or checkpoint.exists)
+    return RunSummary(
+        run=str(run),
+        kind=kind,
+        method=find(settings, str, "method"),
+        start=find(context, str, "start"),
+        seed=find(settings, int, "seed"),
+        ranks=ranks,
+        standing=standing,
+        ended=ended,
+        resume=resume_command(run, kind, ranks) if can_go_on else None,
+        age_s=traces.age_s,
+        is_silent=standing == "running" and traces.age_s > _patience_s(traces.times),
+        budget=budget,
+        phases=len(entries),
+        boundaries=sum(
+            e.kind == "boundary" for entry in entries for e in entry.decision.events
+        ),
+        env_steps=state.env_steps,
+        by_action={a: _spent(entries, a, steps) for a in get_args(Action)},
+        difficulty=state.difficulty,
+        frontiers=_frontiers(journal, catalogue, ended),
+        last_decision=entries[-1].decision if entries else None,
+        proposal=None if ended else state.proposal,
+        progress=progress,
+        times=times,
+        anchor=_drift(entries),
+        checkpoint=checkpoint,
+    )
+
+
+def _settings(context: Mapping[str, Any]) -> tuple[Kind, Mapping[str, Any]]:
+    if isinstance(context.get("train"), Mapping):
+        return "training", context["train"]
+    if isinstance(context.get("rehearsal"), Mapping):
+        return "rehearsal", context["rehearsal"]
+    return "other", {}
+
+
+def _number(line: Line, key: str) -> float | None:
+    """Return a number of a log's line; None where there is none, or no finite one."""
+    value: Any = line.get(key)
+    fits = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if fits and isfinite(value) else None
+
+
+def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
+    by_phase = phase_times(lines, num_phases)
+    if not len(by_phase):
+        return None
+    train, probe, settle = by_phase.sum(axis=0).tolist()
+    total = train + probe + settle
+    whole = total or 1.0
+    return Times(
+        phases=len(by_phase),
+        total_s=total,
+        train_s=train,
+        probe_s=probe,
+        settle_s=settle,
+        train_share=train / whole,
+        probe_share=probe / whole,
+        settle_share=settle / whole,
+    )
+
+
+def _budget(settings: Line, env_steps: int, seconds: float) -> Budget | None:
+    steps, minutes = find(settings, int, "steps"), _number(settings, "minutes")
+    shares, spent = [], []
+    if steps:
+        shares.append(env_steps / steps)
+        spent += [f"budget of {steps} env steps spent"] * (shares[-1] >= 1.0)
+    if minutes:
+        shares.append(seconds / 60.0 / minutes)
+        spent += [f"budget of {minutes:g} minutes spent"] * (shares[-1] >= 1.0)
+    if not shares:
+        return None
+    return Budget(
+        steps=steps or None,
+        minutes=minutes or None,
+        share=max(shares),
+        spent=spent[0] if spent else None,
+    )
+
+
+def _progress(
+    metrics: Sequence[Line],
+    entries: Sequence[Entry],
+    settings: Line,
+    steps: int | None,
+) -> Progress | None:
+    lines = [line for line in metrics if line.get("phase") == len(entries)]
+    number = find(lines[-1], int, "number") if lines else None
+    judged = [entry.evidence.iterations for entry in entries]
+    if number is None or number <= sum(judged):
+        return None
+    done = number - sum(judged)
+    # A phase lasts longer than the settings say where its episodes need it.
+    longest = max([find(settings, int, "phase_iterations") or 0, *judged])
+    seconds = [
+        (_number(line, "collect_s") or 0.0) + (_number(line, "learn_s") or 0.0)
+        for line in lines[-RECENT:]
+    ]
+    return Progress(
+        iterations=done,
+        max_iterations=longest if longest >= done else None,
+        env_steps=done * steps if steps else None,
+        steps_per_s=steps * len(seconds) / sum(seconds)
+        if steps and sum(seconds) > 0.0
+        else None,
+        reward=_number(lines[-1], "reward"),
+        episode_length=_number(lines[-1], "episode_length"),
+        tracking_error=_number(lines[-1], "tracking_error"),
+    )
+
+
+def _patience_s(times: Sequence[Line]) -> float:
+    """Return how long a healthy run may be silent: it writes no lines in probes."""
+    pauses = [
+        (_number(line, "probe_s") or 0.0) + (_number(line, "settle_s") or 0.0)
+        for line in times
+    ]
+    return max([PATIENCE_S, *(3.0 * pause for pause in pauses)])
+
+
+def _spent(entries: Sequence[Entry], action: Action, steps: int | None) -> Spent:
+    mine = [e.evidence for e in entries if e.decision.action == action]
+    spent = sum(e.env_steps for e in mine)
+    trained = sum(e.iterations for e in mine) * steps if steps else None
+    total = sum(e.evidence.env_steps for e in entries)
+    return Spent(
+        phases=len(mine),
+        env_steps=spent,
+        share=spent / max(total, 1),
+        probe_env_steps=None if trained is None else max(0, spent - trained),
+    )
+
+
+def _frontiers(
+    journal: Replay, catalogue: Catalogue | None, ended: str | None
+) -> tuple[FrontierSummary, ...]:
+    state = journal.state
+    coverage = catalogue.coverage(state.mastered) if catalogue else {}
+    proposal = None if ended else state.proposal
+    latest = {e.decision.frontier: e.decision for e in journal.entries}
+    return tuple(
+        FrontierSummary(
+            name=f.name,
+            groups=f.groups,
+            status=f.status,
+            mastered=f.mastered,
+            candidate=(
+                proposal.candidate if proposal and proposal.frontier == f.name else None
+            ),
+            failed=f.failed,
+            rung=f.rung,
+            coverage={group: coverage.get(group) for group in f.groups},
+            last_decision=latest.get(f.name),
+        )
+        for f in state.frontiers
+    )
+
+
+def _drift(entries: Sequence[Entry]) -> Drift | None:
+    measured = [
+        (e.decision.phase, e.evidence.anchor_error, e.evidence.anchor_return)
+        for e in entries
+        if e.decision.action == "commit" and e.evidence.anchor_error is not None
+    ]
+    if not measured:
+        return None
+    (first_phase, first_error, first_return) = measured[0]
+    (last_phase, last_error, last_return) = measured[-1]
+    assert first_error is not None and last_error is not None
+    return Drift(
+        first_phase=first_phase,
+        last_phase=last_phase,
+        first_error=first_error,
+        last_error=last_error,
+        first_return=first_return,
+        last_return=last_return,
+    )
+
+
+def _checkpoint(
+    run: Path, kind: Kind, entries: Sequence[Entry], folders: frozenset[str]
+) -> CheckpointSummary | None:
+    named = last_checkpoint(entries)
+    if named is None and kind != "training":
+        return None
+    name = named.name if named else INITIAL
+    return CheckpointSummary(path=str(run / CHECKPOINTS / name), exists=name in folders)
+
+
+def resume_command(run: Path, kind: Kind, ranks: int = 1) -> str | None:
+    """Return the command that goes on with a run of ours."""
+    path = shlex.quote(str(run))
+    if kind == "rehearsal":
+        return f"horizon rehearse --resume --run {path}"
+    if kind == "training":
+        several = f"torchrun --nproc-per-node {ranks} -m horizon_rl"
+        return f"{'horizon' if ranks == 1 else several} train --resume {path}"
+    return None

@@ -1,0 +1,169 @@
+"""Figures of a report that a study has not: gates, suites, levels and steps by cost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.curriculum import Entry, GateCfg
+from horizon_rl.curriculum.gates import Check, feasibility_checks, preservation_checks
+from horizon_rl.curriculum.state import Action
+from horizon_rl.evaluation.studies.diagnostic import difficulties
+from horizon_rl.runs.read import RunFiles
+from horizon_rl.runs.summary import Spent
+from horizon_rl.show.frontier_figure import COMMIT, ROLLBACK
+from horizon_rl.show.report.scores import SuiteScores
+from horizon_rl.show.status_board import DONE
+from horizon_rl.show.study_figures import add_legend, name_styles, new_axes
+from horizon_rl.support.errors import needs_extra
+
+HOLD, FAINT = "#b08800", "#8c959f"
+MARK: dict[Action, tuple[str, str]] = {
+    "commit": ("*", COMMIT),
+    "rollback": ("x", ROLLBACK),
+    "hold": ("o", HOLD),
+}
+ENOUGH = 1.6
+"""Values beyond so many times a limit are drawn at the edge, or all else were flat."""
+
+
+def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
+    """Draw what the gates measured in every phase, and the limits they set."""
+    with needs_extra("plot"):
+        from matplotlib.figure import Figure
+    panels = ["L: episode length", "L: error, m/s"]
+    if any(e.evidence.reference_error is not None for e in entries):
+        panels += ["C: error, m/s", "C: return"]
+    checks = [
+        (
+            *feasibility_checks(e.evidence, gates),
+            *preservation_checks(e.evidence, gates),
+        )
+        for e in entries
+    ]
+    figure = Figure(figsize=(9, 0.6 + 1.35 * len(panels)), layout="constrained")
+    axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    for i, (ax, name) in enumerate(zip(axes, panels, strict=True)):
+        _draw_gate(ax, entries, [row[i] for row in checks])
+        ax.set_ylabel(name, fontsize=9)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(axis="y", lw=0.4, alpha=0.5)
+    axes[-1].set_xlabel("phase")
+    axes[-1].set_xlim(-0.7, max(len(entries) - 0.3, 1.0))
+    for action, (marker, colour) in MARK.items():
+        if any(e.decision.action == action for e in entries):
+            axes[0].plot([], [], marker, color=colour, label=action)
+    axes[0].plot([], [], color=FAINT, lw=1.5, label="limit")
+    add_legend(figure, 4)
+    return figure
+
+
+def _draw_gate(ax: Any, entries: Sequence[Entry], checks: Sequence[Check]) -> None:
+    limits = [(k, check.threshold) for k, check in enumerate(checks)]
+    bounds = np.array([(k, limit) for k, limit in limits if limit is not None])
+    edge = np.inf
+    if len(bounds):
+        phases, heights = bounds.T
+        edge = ENOUGH * heights.max()
+        ax.hlines(heights, phases - 0.5, phases + 0.5, color=FAINT, lw=1.5)
+    for action, (marker, colour) in MARK.items():
+        points = [
+            (k, min(check.value, edge))
+            for k, check in enumerate(checks)
+            if check.value is not None and entries[k].decision.action == action
+        ]
+        size = 8 if marker == "*" else 5
+        if points:
+            ax.plot(*np.array(points).T, marker, color=colour, ms=size)
+
+
+def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
+    """Draw success by column, a mark for each policy; `names` gives the colours."""
+    colours, markers = name_styles(names)
+    policies, columns = list(scores.policies), scores.columns
+    figure, ax = new_axes(6.8, 1.1 + (0.26 + 0.1 * len(policies)) * len(columns))
+    rows = np.arange(len(columns), dtype=float)
+    for k, column in enumerate(columns):
+        if (floor := scores.about(column, "stand")) is not None:
+            ax.plot((100 * floor,) * 2, (k - 0.4, k + 0.4), color=FAINT, lw=2)
+    for i, policy in enumerate(policies):
+        offset = 0.16 * (i - 0.5 * (len(policies) - 1))
+        for k, column in enumerate(columns):
+            if not (seeds := scores.of(policy, column)):
+                continue
+            low, mean, high = _span([s.success for s in seeds])
+            if len(seeds) == 1 and (interval := seeds[0].interval):
+                low, high = interval.low, interval.high
+            y = rows[k] + offset
+            ax.plot((100 * low, 100 * high), (y, y), color=colours[policy], lw=1.2)
+            ax.plot(100 * mean, y, markers[policy], color=colours[policy], ms=5)
+        style = {"marker": markers[policy], "color": colours[policy], "lw": 1.2}
+        ax.plot([], [], **style, ms=5, label=policy)
+    if any(scores.about(column, "stand") is not None for column in columns):
+        ax.plot([], [], color=FAINT, lw=2, label="stand")
+    ax.set_yticks(rows, columns)
+    ax.invert_yaxis()
+    ax.set_xlim(-2, 102)
+    ax.set_xlabel("success, %")
+    ax.grid(axis="x", alpha=0.3)
+    add_legend(figure, len(policies) + 1)
+    return figure
+
+
+def _span(values: Sequence[float]) -> tuple[float, float, float]:
+    return min(values), float(np.mean(values)), max(values)
+
+
+def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
+    """Draw the mean mastered level against all env steps that were spent.
+
+    Dotted where levels go by the clock, and nothing was mastered.
+    """
+    colours, _ = name_styles(names)
+    figure, ax = new_axes(6.8, 3.4)
+    seen: set[str] = set()
+    for run in runs:
+        spent = np.cumsum([0, *(e.evidence.env_steps for e in run.entries)]) / 1e6
+        levels = [0.0, *difficulties(run.journal)]
+        ax.step(
+            spent,
+            levels,
+            where="post",
+            color=colours[run.name],
+            ls="-" if run.journal.header.curriculum.clock is None else ":",
+            lw=1.6,
+            label=None if run.name in seen else run.name,
+        )
+        seen.add(run.name)
+    ax.set_xlim(left=0.0)
+    ax.set_ylim(0.0, 1.05)
+    ax.set_xlabel("env steps, millions, rolled-back phases and probes included")
+    ax.set_ylabel("mean mastered level")
+    ax.grid(alpha=0.3)
+    add_legend(figure, len(seen))
+    return figure
+
+
+def steps_figure(runs: Mapping[str, Mapping[Action, Spent]]) -> Any:
+    """Draw env steps by verdict, a bar for each run; the light end is in probes."""
+    figure, ax = new_axes(6.8, 1.2 + 0.42 * len(runs))
+    for k, by_action in enumerate(runs.values()):
+        start = 0.0
+        for action, spent in by_action.items():
+            probes = (spent.probe_env_steps or 0) / 1e6
+            trained = spent.env_steps / 1e6 - probes
+            colour = MARK[action][1]
+            ax.barh(k, trained, 0.6, start, color=colour, alpha=0.75)
+            ax.barh(k, probes, 0.6, start + trained, color=colour, alpha=0.35)
+            start += trained + probes
+    for action, (_, colour) in MARK.items():
+        if any(run[action].phases for run in runs.values()):
+            ax.barh(0, 0, color=colour, alpha=0.75, label=DONE[action])
+    ax.barh(0, 0, color=FAINT, alpha=0.35, label="pale: probes")
+    ax.set_yticks(range(len(runs)), list(runs))
+    ax.invert_yaxis()
+    ax.set_xlabel("env steps, millions")
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+    add_legend(figure, 4)
+    return figure

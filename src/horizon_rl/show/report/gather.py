@@ -1,0 +1,159 @@
+"""Everything a page is made of, read from files and put in numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.evaluation.studies.study import StudiedRun, Study, study
+from horizon_rl.evaluation.success import CurvePoint, find_results
+from horizon_rl.policies.shipped import ModelRecord, model_names, read_model
+from horizon_rl.runs.read import RunFiles, read_run
+from horizon_rl.runs.read_summary import ReadRun, read_summary
+from horizon_rl.show.report.blocks import slug
+from horizon_rl.show.report.failure_maps import FailureMap
+from horizon_rl.show.report.scores import SuiteScores, collect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A run as it was named on the command line."""
+
+    text: str
+    """Its path or name: what a command takes."""
+    argument: str
+    """The same as it was given, perhaps with a name: what `horizon report` takes."""
+    journal: Path
+    name: str
+    """What it is called: runs of one name are training seeds of one method."""
+    model: ModelRecord | None = None
+    """The record of the shipped policy that it made."""
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """Its evaluations that come with the package, under the name it has here."""
+        known = self.model.results if self.model else ()
+        return [{**result, "policy": self.name} for result in known]
+
+    def made(self, policy: str) -> bool:
+        """Say whether the policy of an evaluation is this run's, by its name or path."""
+        if policy in (self.name, self.text):
+            return True
+        path, folder = Path(policy).resolve(), self.journal.parent.resolve()
+        return policy not in model_names() and folder in (path, *path.parents)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportedRun:
+    """A run, read and put in numbers."""
+
+    source: Source
+    files: RunFiles
+    read: ReadRun
+    studied: StudiedRun
+
+    @property
+    def label(self) -> str:
+        return self.studied.label
+
+    @property
+    def slug(self) -> str:
+        """Its label as part of a file's name, or of an id on a page."""
+        return slug(self.label)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Material:
+    """What there is to show."""
+
+    runs: tuple[ReportedRun, ...]
+    study: Study
+    suites: tuple[SuiteScores, ...]
+    maps: tuple[FailureMap, ...]
+    baseline: Mapping[str, float]
+    """Coverage of every group at level 0."""
+    command: str
+    """What made the page."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of methods and policies, in the order that colours go by."""
+        methods = [method.name for method in self.study.methods]
+        curves = [curve.method for curve in self.study.curves]
+        policies = [name for scores in self.suites for name in scores.policies]
+        return list(dict.fromkeys([*methods, *curves, *policies]))
+
+
+def gather(
+    sources: Sequence[Source],
+    *,
+    records: Sequence[Mapping[str, Any]] = (),
+    points: Sequence[CurvePoint] = (),
+    maps: Sequence[FailureMap] = (),
+    command: str = "",
+) -> Material:
+    """Read runs, and put them beside what was measured.
+
+    Args:
+        sources: Runs to report.
+        records: Evaluations, as `horizon eval --json` writes them.
+        points: Success of checkpoints on the way.
+        maps: Where policies break.
+        command: What makes the page.
+    """
+    reads = [read_summary(source.journal) for source in sources]
+    files = [read_run(source.journal, source.name) for source in sources]
+    own = [*records, *(result for source in sources for result in source.results)]
+    found = study(files, _unique_results(own), points)
+    runs = tuple(
+        ReportedRun(source=source, files=f, read=read, studied=studied)
+        for source, f, read, studied in zip(
+            sources, files, reads, found.runs, strict=True
+        )
+    )
+    return Material(
+        runs=runs,
+        study=found,
+        suites=collect(_by_name(own, sources), _origins(runs)),
+        maps=tuple(maps),
+        baseline=_baseline(runs),
+        command=command,
+    )
+
+
+def _unique_results(records: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Drop what a file and a shipped policy's record both tell."""
+    found = find_results(records)
+    return [r for i, r in enumerate(found) if r not in found[:i]]
+
+
+def _by_name(
+    records: Sequence[Mapping[str, Any]], sources: Sequence[Source]
+) -> list[Mapping[str, Any]]:
+    """Call policies by the name of the run that made them, so that seeds go together."""
+    return [
+        {**record, "policy": next((s.name for s in sources if s.made(policy)), policy)}
+        for record in records
+        if (policy := record["policy"])
+    ]
+
+
+def _origins(runs: Sequence[ReportedRun]) -> list[dict[str, Any]]:
+    """Return the results of the shipped policies that runs started from."""
+    starts = [run.read.summary.start or "" for run in runs]
+    names = dict.fromkeys(start.removeprefix("from ") for start in starts)
+    return [
+        {**result, "policy": name}
+        for name in names
+        if name in model_names()
+        for result in read_model(name).results
+    ]
+
+
+def _baseline(runs: Sequence[ReportedRun]) -> dict[str, float]:
+    return {
+        group: catalogue[group].coverage_at(0.0)
+        for run in runs
+        if (catalogue := run.read.catalogue)
+        for group in run.files.journal.header.groups
+    }

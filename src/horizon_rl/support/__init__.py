@@ -1,0 +1,1 @@
+"""Tools without knowledge of the field."""

@@ -1,0 +1,141 @@
+"""Files that survive a crash: written aside, synced, renamed into place."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.support.errors import InputError
+
+ASIDE = ".aside-"
+"""Prefix of what is still being written; whoever finds one may delete it."""
+
+
+def sync_directory(path: Path) -> None:
+    """Make renames and new names in `path` survive a power cut."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole or not at all, over what may stand there."""
+    _write(path, data, os.replace)
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole, or raise FileExistsError: one of two may win."""
+    _write(path, data, os.link)
+
+
+def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> None:
+    aside = _aside(path)
+    try:
+        with open(aside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        publish(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _aside(path: Path) -> Path:
+    """Name a place beside `path` that no other process writes to."""
+    return path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
+
+
+def read_lines(file: Path, num_bytes: int | None = None) -> Iterator[dict[str, Any]]:
+    """Read a log of JSON lines, perhaps only its last bytes; torn ones are left out."""
+    if not file.is_file():
+        return
+    with open(file, "rb") as opened:
+        if num_bytes:
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, size - num_bytes))
+        data = opened.read()
+    for line in data.split(b"\n"):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
+    """Put a directory at `path` whole or not at all, and return its digest.
+
+    `fill` writes the files into the empty folder it is given. A directory that stands
+    at `path` already is replaced: nobody has named it yet, or it would be kept.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sync_directory(path.parent.parent)
+    aside = _aside(path)
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    try:
+        fill(aside)
+        for file in sorted(aside.iterdir()):
+            with open(file, "rb") as opened:
+                os.fsync(opened.fileno())
+        sync_directory(aside)
+        digest = digest_directory(aside)
+        if path.exists():
+            shutil.rmtree(path)
+        os.rename(aside, path)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    sync_directory(path.parent)
+    return digest
+
+
+def digest_directory(path: Path) -> str:
+    """Return the SHA-256 over the names and contents of the files in `path`."""
+    total = hashlib.sha256()
+    for file in sorted(path.iterdir()):
+        with open(file, "rb") as opened:
+            content = hashlib.file_digest(opened, "sha256").hexdigest()
+        total.update(f"{file.name} {content}\n".encode())
+    return total.hexdigest()
+
+
+def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
+    """Delete cut-off writes: directories of ours in `parent` that no record names.
+
+    Ours are those that `pattern` describes whole, and unfinished ones. What somebody
+    else has put there stays.
+    """
+    keep = set(named)
+    for path in parent.iterdir() if parent.exists() else ():
+        ours = path.name.startswith(ASIDE) or re.fullmatch(pattern, path.name)
+        if ours and path.is_dir() and not path.is_symlink() and path.name not in keep:
+            shutil.rmtree(path)
+
+
+def make_run_directory(path: Path, mark: str, *ours: str) -> None:
+    """Make a directory for a new run; one that holds anything is refused.
+
+    Args:
+        path: Where.
+        mark: File by which a run of this kind is known.
+        ours: What a start that was cut off may have left there.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if (path / mark).exists():
+            raise InputError(f"{path} already holds a run: resume it, or name another")
+        names = {p.name for p in path.iterdir() if not p.name.startswith(ASIDE)}
+        if names - set(ours):
+            raise InputError(f"{path} is not empty: name a new directory for the run")
+    except OSError as error:
+        message = f"cannot write to run directory {path}: {error.strerror}"
+        raise InputError(message) from error
