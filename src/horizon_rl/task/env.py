@@ -48,6 +48,7 @@ class VelocityEnv:
         self.episodes = EpisodeRecorder(n, max_records, device)
         self._ids = torch.arange(n, device=device)
         self._rows = torch.zeros(n, dtype=torch.long, device=device)
+        self._noise_ids = torch.zeros(n, dtype=torch.long, device=device)
         self._lengths = torch.zeros(n, dtype=torch.long, device=device)
         self._steps = torch.zeros((), dtype=torch.long, device=device)
         self._noise_key = torch.zeros((), dtype=torch.long, device=device)
@@ -186,7 +187,7 @@ class VelocityEnv:
         state = self.backend.state
         return sense(
             self._sensors,
-            (self._noise_key, self._rows, self._lengths),
+            (self._noise_key, self._noise_ids, self._lengths),
             state,
             observe_motion(state, self._table.default_pose),
             self.command,
@@ -217,6 +218,7 @@ class VelocityEnv:
         """Give worlds that are done their rows; of their last episode nothing stays."""
         done = self._done
         self._rows.copy_(torch.where(done, rows, self._rows))
+        self._noise_ids.copy_(self._table.ids[self._rows])
         self._table.take(done, self._rows)
         self._lengths.masked_fill_(done, 0)
         self._air_time.masked_fill_(done.unsqueeze(1), 0.0)

@@ -14,20 +14,20 @@ _STRIDE = 0x9E3779B9
 
 
 def symmetric_noise(
-    key: int | Tensor, rows: Tensor, steps: Tensor, num_channels: int, first: int = 0
+    key: int | Tensor, ids: Tensor, steps: Tensor, num_channels: int, first: int = 0
 ) -> Tensor:
     """Return numbers that look uniform in [-1, 1), [n, channels].
 
     Args:
         key: Seed of the whole, as `fold_seed` gives it.
-        rows: [n] scenarios.
+        ids: [n] the scenarios' ids.
         steps: [n] steps since their episodes began.
         num_channels: Numbers per scenario and step.
         first: Channels to leave out before them.
     """
-    moment = _scramble(_scramble(rows + key) + steps)
+    moment = _scramble(_scramble(ids + key) + steps)
     ends = first + 1, first + num_channels + 1
-    channels = torch.arange(*ends, device=rows.device) * _STRIDE
+    channels = torch.arange(*ends, device=ids.device) * _STRIDE
     bits = _scramble(moment.unsqueeze(1) + channels)
     # 24 bits fill a float32 exactly.
     return (bits >> 8).float() * 2.0**-23 - 1.0

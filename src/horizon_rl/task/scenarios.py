@@ -6,7 +6,7 @@ them. The environment cannot tell the difference.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +25,13 @@ class Scenarios:
     """[m, num_commands, 3] one after the other: velocities, m/s; yaw rate, rad/s."""
     push_steps: np.ndarray
     """[m, pushes] control step before which each push comes."""
+    ids: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[m] what sensor noise depends on: a scenario keeps its noise wherever its row is.
+    Without it, the row's own number."""
+
+    def __post_init__(self):
+        if len(self.ids) == 0:
+            object.__setattr__(self, "ids", np.arange(len(self.pool)))
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -41,11 +48,12 @@ def draw_scenarios(pool: Pool, cfg: TaskCfg, rng: np.random.Generator) -> Scenar
 
 
 def join_scenarios(parts: Sequence[Scenarios]) -> Scenarios:
-    """Put scenarios of the same bodies one after the other."""
+    """Put scenarios of the same bodies one after the other; each keeps its id."""
     return Scenarios(
         pool=join_pools([part.pool for part in parts]),
         commands=np.concatenate([part.commands for part in parts]),
         push_steps=np.concatenate([part.push_steps for part in parts]),
+        ids=np.concatenate([part.ids for part in parts]),
     )
 
 

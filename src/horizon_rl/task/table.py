@@ -47,6 +47,8 @@ class WorldTable:
         }
         columns |= pool.signals
         self.num_rows = len(scenarios)
+        self.ids = torch.from_numpy(scenarios.ids).to(device)
+        """[rows] the scenarios' own ids; apart, since a float cannot hold them."""
         flat = [values.reshape(self.num_rows, -1) for values in columns.values()]
         table = np.concatenate(flat, axis=1).astype(np.float32)
         self._table = torch.from_numpy(table).to(device)

@@ -6,7 +6,7 @@ phases' reference), and the anchor at level 0, the same throughout the run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -87,8 +87,8 @@ class Prober:
         sets = self._choose(phase, levels, mastered, reference)
         seed, known = self._cfg.seed, self._drawn
         self._drawn = {
-            stream: known.get(stream) or self._draw(at, size, phase_rng(seed, stream))
-            for stream, size, at in sets.values()
+            wanted.stream: known.get(wanted.stream) or self._draw_set(wanted)
+            for wanted in sets.values()
         }
         scenarios = join_scenarios(list(self._drawn.values()))
         noise_seed = int(phase_rng(seed, PROBE).integers(1 << 62))
@@ -98,6 +98,13 @@ class Prober:
             name: episodes.rows(slice(end - wanted.size, end))
             for (name, wanted), end in zip(sets.items(), ends, strict=True)
         }
+
+    def _draw_set(self, wanted: ProbeSet) -> Scenarios:
+        """Draw a set whose scenarios keep their noise from probe to probe."""
+        rng = phase_rng(self._cfg.seed, wanted.stream)
+        drawn = self._draw(wanted.levels, wanted.size, rng)
+        first = int(rng.integers(1 << 31))
+        return replace(drawn, ids=first + np.arange(wanted.size))
 
     def _choose(
         self,
@@ -109,13 +116,7 @@ class Prober:
         """Name the sets in the order of their rows."""
         n, num_anchors = self._cfg.probe_scenarios, self._cfg.anchor_scenarios
         anchor = ProbeSet(PROBE, num_anchors, dict.fromkeys(levels, 0.0))
-        sets = {"candidate": ProbeSet(PROBE + 1 + phase, n, levels)}
+        sets = {"anchor": anchor, "candidate": ProbeSet(PROBE + 1 + phase, n, levels)}
         if reference:
             sets["checkpoint"] = ProbeSet(PROBE + 1 + reference.phase, n, mastered)
-            # The candidate's set must keep its rows if it becomes the checkpoint's, so
-            # the two change places with every commit: sensor noise hangs on the row, and
-            # a policy must meet the same as the one it is compared with.
-            if reference.commits % 2 == 0:
-                sets = dict(reversed(sets.items()))
-        sets = {"anchor": anchor, **sets}
         return {name: wanted for name, wanted in sets.items() if wanted.size}
