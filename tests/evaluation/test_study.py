@@ -17,8 +17,8 @@ from horizon_rl.curriculum import (
     GateCfg,
     apply_method,
 )
-from horizon_rl.evaluation.studies.gate_stability import firmness
-from horizon_rl.evaluation.studies.plateau import find_signals, moving_mean
+from horizon_rl.evaluation.studies.gate_stability import measure_gate_stability
+from horizon_rl.evaluation.studies.plateau import find_length_trends, moving_mean
 from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.evaluation.studies.study import measure_costs, study
 from horizon_rl.evaluation.success import (
@@ -177,7 +177,9 @@ def test_missing_probe_is_a_disagreement_and_a_missing_file_is_not():
 
 
 def test_policy_never_fails_itself_on_the_same_scenarios():
-    found = firmness(make_run(first(), phase(), phase()), np.random.default_rng(0))
+    found = measure_gate_stability(
+        make_run(first(), phase(), phase()), np.random.default_rng(0)
+    )
     assert (found.commits, found.scenarios, found.paired) == (3, 64, 0.0)
     # Errors of 0.2 with a deviation of 0.06: means of 64 differ by 5 % of them in
     # about 1 of 6 draws, those of 32 more often.
@@ -187,7 +189,9 @@ def test_policy_never_fails_itself_on_the_same_scenarios():
 
 def test_error_slack_lets_a_policy_pass_against_itself():
     cfg = CurriculumCfg(gates=GateCfg(error_slack=0.1, return_margin=0.5))
-    found = firmness(make_run(first(), phase(), cfg=cfg), np.random.default_rng(0))
+    found = measure_gate_stability(
+        make_run(first(), phase(), cfg=cfg), np.random.default_rng(0)
+    )
     assert (found.unpaired, found.halves) == (0.0, 0.0)
 
 
@@ -195,7 +199,9 @@ def test_close_verdict_is_overturned_more_often_than_a_clear_one():
     def overturned(error_added: np.ndarray) -> float | None:
         arrays = phase()
         arrays["checkpoint_error"] = arrays["checkpoint_error"] + error_added
-        found = firmness(make_run(first(), arrays), np.random.default_rng(0))
+        found = measure_gate_stability(
+            make_run(first(), arrays), np.random.default_rng(0)
+        )
         return found.passes_overturned
 
     # The allowed growth is 0.01. What all scenarios share is no luck.
@@ -236,7 +242,7 @@ def test_methods_average_over_their_seeds():
 
 def test_run_without_phases_has_no_shares():
     found = study([make_run()]).runs[0]
-    assert found.costs.probe_share is None and found.signals.window is None
+    assert found.costs.probe_share is None and found.length_trends.window is None
 
 
 def test_runs_without_gate_c_are_not_pooled_in_the_diagnostic():
@@ -264,18 +270,18 @@ def test_signal_leaves_out_what_ended_before_an_episode_could_last():
         ]
         return make_run(metrics=tuple(lines))
 
-    signal = find_signals(run(0.905)).rollouts
-    assert signal is not None and signal.best == pytest.approx(0.905)
-    assert signal.late_gain == pytest.approx(0.005) and signal.plateau
-    signal = find_signals(run(0.95)).rollouts
-    assert signal is not None and not signal.plateau
+    trend = find_length_trends(run(0.905)).rollouts
+    assert trend is not None and trend.best == pytest.approx(0.905)
+    assert trend.late_gain == pytest.approx(0.005) and trend.plateau
+    trend = find_length_trends(run(0.95)).rollouts
+    assert trend is not None and not trend.plateau
 
 
 def test_window_signal_is_what_gate_l_saw():
     run = make_run(first(), phase(60.0), phase(90.0), phase(70.0), phase(99.0))
-    signal = find_signals(run).window
-    assert signal is not None and not signal.plateau
-    assert (signal.best, signal.last) == (pytest.approx(0.99), pytest.approx(0.99))
+    trend = find_length_trends(run).window
+    assert trend is not None and not trend.plateau
+    assert (trend.best, trend.last) == (pytest.approx(0.99), pytest.approx(0.99))
 
 
 def results(*pairs: tuple[str, float]) -> list[Result]:

@@ -13,7 +13,6 @@ from horizon_rl.cli.common import Terminal, check_outputs, find_journals, split_
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
-from horizon_rl.support.records import encode
 
 with needs_extra("train"):
     from horizon_rl.evaluation.studies.study import Study, same_seeds, study
@@ -61,7 +60,7 @@ def run(cmd: StudyCmd) -> None:
         )
     _print(found, cmd.markdown)
     if cmd.json:
-        data = json.dumps(encode(found), indent=2, allow_nan=False)
+        data = json.dumps(found.to_json(), indent=2, allow_nan=False)
         write_file(cmd.json, f"{data}\n".encode())
         print(f"numbers in {cmd.json}")
     if cmd.figures:

@@ -31,7 +31,7 @@ LEANS = (0.0, 0.2, -0.2, 0.4, -0.4)
 
 
 @dataclass(frozen=True, eq=False)
-class Stance:
+class PoseGeometry:
     """A pose's geometry, trunk level at the origin."""
 
     links: np.ndarray
@@ -58,7 +58,7 @@ def impossible_share(column: FrozenColumn, n: int, cache: ArrayCache) -> float:
 
 def impossible(pool: Pool) -> np.ndarray:
     """Tell for each instance of a pool of one body whether it is impossible, [n]."""
-    stances = [_stance(pool.robot, pose) for pose in _poses(pool.robot)]
+    stances = [_measure_pose(pool.robot, pose) for pose in _poses(pool.robot)]
     open_ids = np.arange(len(pool))
     # Most can be held with the least forces that balance them, which takes no program.
     for check in (_held_by_least_forces, _held_by_any_forces):
@@ -89,7 +89,7 @@ def _poses(robot: Robot) -> list[np.ndarray]:
     return poses
 
 
-def _stance(robot: Robot, pose: np.ndarray) -> Stance:
+def _measure_pose(robot: Robot, pose: np.ndarray) -> PoseGeometry:
     model = robot.model
     data = mujoco.MjData(model)
     data.qpos[:] = model.key("stand").qpos
@@ -106,7 +106,7 @@ def _stance(robot: Robot, pose: np.ndarray) -> Stance:
 
     feet = data.geom_xpos[robot.foot_geom_ids].copy()
     bodies = model.geom_bodyid[robot.foot_geom_ids]
-    return Stance(
+    return PoseGeometry(
         links=data.xpos.copy(),
         rotation=data.xmat.reshape(-1, 3, 3).copy(),
         balance=np.concatenate(
@@ -121,7 +121,9 @@ def _stance(robot: Robot, pose: np.ndarray) -> Stance:
     )
 
 
-def _held_by_least_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarray:
+def _held_by_least_forces(
+    pool: Pool, ids: np.ndarray, stance: PoseGeometry
+) -> np.ndarray:
     """Tell who is held by the smallest foot forces that balance it, [len(ids)]."""
     load, offset = _demands(pool, ids, stance)
     forces = load @ np.linalg.pinv(stance.balance).T
@@ -132,7 +134,9 @@ def _held_by_least_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.nda
     return np.logical_and(grips.all(axis=1), strong.all(axis=1), dtype=bool)
 
 
-def _held_by_any_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarray:
+def _held_by_any_forces(
+    pool: Pool, ids: np.ndarray, stance: PoseGeometry
+) -> np.ndarray:
     """Look for foot forces that hold each instance up, by linear programming."""
     loads, offsets = _demands(pool, ids, stance)
     friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
@@ -153,7 +157,7 @@ def _held_by_any_forces(pool: Pool, ids: np.ndarray, stance: Stance) -> np.ndarr
 
 
 def _demands(
-    pool: Pool, ids: np.ndarray, stance: Stance
+    pool: Pool, ids: np.ndarray, stance: PoseGeometry
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what the feet must bear, force and moment [n, 6], and the motors [n, 12].
 

@@ -33,7 +33,9 @@ def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Pat
         drawn.append(_save(coverage_figure(study), folder / "coverage"))
     if study.curves:
         drawn.append(_save(cost_figure(study), folder / "cost-curve"))
-    if any(run.ood_success is not None and run.signals.window for run in study.runs):
+    if any(
+        run.ood_success is not None and run.length_trends.window for run in study.runs
+    ):
         drawn.append(_save(plateau_figure(study), folder / "plateau"))
     return drawn
 
@@ -143,10 +145,10 @@ def plateau_figure(study: Study) -> Any:
     colours, markers = method_styles(study)
     for method in study.methods:
         marks = [
-            (100.0 * run.signals.window.best, 100.0 * run.ood_success)
+            (100.0 * run.length_trends.window.best, 100.0 * run.ood_success)
             for run in study.runs
             if run.name == method.name
-            and run.signals.window
+            and run.length_trends.window
             and run.ood_success is not None
         ]
         if marks:

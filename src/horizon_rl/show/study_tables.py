@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from horizon_rl.evaluation.statistics import Spread
-from horizon_rl.evaluation.studies.plateau import Signal
-from horizon_rl.evaluation.studies.study import Method, Study
+from horizon_rl.evaluation.studies.plateau import LengthTrend
+from horizon_rl.evaluation.studies.study import MethodStudy, Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.show.table import NONE, Cells, show_number, show_spread
 
@@ -18,7 +18,7 @@ def study_tables(study: Study) -> list[Cells]:
         recheck_table(study),
         self_failure_table(study),
         overturned_table(study),
-        signals_table(study),
+        length_trends_table(study),
         *([curves_table(study)] if study.curves else []),
         diagnostic_table(study),
     ]
@@ -115,7 +115,7 @@ def self_failure_table(study: Study) -> Cells:
             {
                 n
                 for run in study.runs
-                if run.name == method.name and (n := run.firmness.scenarios)
+                if run.name == method.name and (n := run.gate_stability.scenarios)
             }
         )
         for method in study.methods
@@ -129,9 +129,9 @@ def self_failure_table(study: Study) -> Cells:
         tuple(
             (
                 method.name,
-                show_spread(method.firmness["commits"]),
+                show_spread(method.gate_stability["commits"]),
                 ", ".join(map(str, sizes[method.name])),
-                *(show_spread(method.firmness[rate], 100.0) for rate in rates),
+                *(show_spread(method.gate_stability[rate], 100.0) for rate in rates),
             )
             for method in study.methods
             if sizes[method.name]
@@ -156,13 +156,13 @@ def overturned_table(study: Study) -> Cells:
                 show_spread(f["failures_overturned"], 100.0),
             )
             for method in study.methods
-            if _has((f := method.firmness)["passes"]) or _has(f["failures"])
+            if _has((f := method.gate_stability)["passes"]) or _has(f["failures"])
         ),
         ("Scenarios are resampled in pairs: both policies meet the same ones.",),
     )
 
 
-def signals_table(study: Study) -> Cells:
+def length_trends_table(study: Study) -> Cells:
     return Cells(
         "Episode length in the run's own ranges, best moving mean, and success beyond",
         (
@@ -172,17 +172,17 @@ def signals_table(study: Study) -> Cells:
         tuple(
             (
                 run.label,
-                *_signal(run.signals.rollouts),
-                *_signal(run.signals.window),
+                *_show_trend(run.length_trends.rollouts),
+                *_show_trend(run.length_trends.window),
                 show_number(run.ood_success, ".1%").rstrip("%"),
             )
             for run in study.runs
-            if run.signals.rollouts or run.signals.window
+            if run.length_trends.rollouts or run.length_trends.window
         ),
         (
             "No late gain: the last fifth of the run is not better than what came before",
             "by 1 % of the longest episode. A curriculum widens its ranges as it goes, so",
-            "that its signal tells little either way.",
+            "that its trend tells little either way.",
         ),
     )
 
@@ -248,12 +248,12 @@ def _has(spread: Spread | None) -> bool:
 
 
 def _rows(
-    study: Study, cells: Callable[[Method], Sequence[str]]
+    study: Study, cells: Callable[[MethodStudy], Sequence[str]]
 ) -> tuple[tuple[str, ...], ...]:
     return tuple((method.name, *cells(method)) for method in study.methods)
 
 
-def _signal(signal: Signal | None) -> tuple[str, str]:
-    if signal is None:
+def _show_trend(trend: LengthTrend | None) -> tuple[str, str]:
+    if trend is None:
         return NONE, NONE
-    return f"{100.0 * signal.best:.1f}", "yes" if signal.plateau else "no"
+    return f"{100.0 * trend.best:.1f}", "yes" if trend.plateau else "no"

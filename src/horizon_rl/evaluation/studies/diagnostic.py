@@ -23,7 +23,7 @@ MIN_PHASES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phase:
+class FrontierPhase:
     """One frontier phase: what it showed, and what came of it."""
 
     outcome: Outcome
@@ -42,7 +42,7 @@ class Phase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class OutcomeRow:
     """Means over the phases of one class; None where there is nothing to average."""
 
     outcome: Outcome
@@ -83,7 +83,7 @@ class Diagnostic:
     runs: int
     horizon: int
     """Decisions ahead over which a gain is taken."""
-    rows: tuple[Row, ...]
+    rows: tuple[OutcomeRow, ...]
     length_correlation: Correlation
     score_correlation: Correlation
     left_out: LeftOut
@@ -104,12 +104,12 @@ def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
     )
 
 
-def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[Phase, ...]:
+def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ...]:
     """Return the phases of a run in which evidence decided on a frontier."""
     require("horizon", horizon, 1, whole=True)
     cfg, after = run.header.curriculum, difficulties(run)
     return tuple(
-        Phase(
+        FrontierPhase(
             outcome=classify(entry, cfg.gates),
             length=entry.evidence.length,
             checkpoint_ratio=_checkpoint_ratio(entry),
@@ -176,10 +176,10 @@ def _count_left_out(replays: Iterable[Replay]) -> LeftOut:
     )
 
 
-def _summarise(phases: Iterable[Phase], outcome: Outcome) -> Row:
+def _summarise(phases: Iterable[FrontierPhase], outcome: Outcome) -> OutcomeRow:
     mine = [p for p in phases if p.outcome == outcome]
     gains = [p.gain for p in mine if p.gain is not None]
-    return Row(
+    return OutcomeRow(
         outcome=outcome,
         phases=len(mine),
         length=_mean(p.length for p in mine),

@@ -17,7 +17,7 @@ REPEATS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Firmness:
+class GateStability:
     """How much of gate C is luck of the scenarios. Rates are None without phases."""
 
     commits: int
@@ -41,7 +41,7 @@ class Firmness:
     """Rate at which such a draw passes what gate C failed."""
 
 
-def firmness(run: RunFiles, rng: np.random.Generator) -> Firmness:
+def measure_gate_stability(run: RunFiles, rng: np.random.Generator) -> GateStability:
     """Resample the scenarios behind gate C's comparisons."""
     gates = run.journal.header.curriculum.gates
     sizes, rates, overturned = [], [], {True: [], False: []}
@@ -61,7 +61,7 @@ def firmness(run: RunFiles, rng: np.random.Generator) -> Firmness:
         passed = _gate(now[ids].mean(axis=1), then[ids].mean(axis=1), gates)
         overturned[verdict].append(float(np.mean(passed != verdict)))
     paired, unpaired, halves = np.mean(rates, axis=0).tolist() if rates else [None] * 3
-    return Firmness(
+    return GateStability(
         commits=len(rates),
         scenarios=max(sizes, default=None),
         paired=paired,

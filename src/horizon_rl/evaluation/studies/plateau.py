@@ -18,7 +18,7 @@ MIN_GAIN = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signal:
+class LengthTrend:
     """Episode length over a run, in the ranges it trained in at the time."""
 
     best: float
@@ -32,24 +32,24 @@ class Signal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signals:
+class LengthTrends:
     """The signal as training shows it, and as gate L sees it; None where not on file."""
 
-    rollouts: Signal | None
+    rollouts: LengthTrend | None
     """From metrics.jsonl: episodes that ended lately. Worlds start a phase together, so
     what ends within its first episode length is falls only, and is left out; what ends
     just then is survivors only."""
-    window: Signal | None
+    window: LengthTrend | None
     """From the journal: the episodes that gate L judges, one value a phase. Free of
     both, by its rule on when an episode began."""
 
 
-def find_signals(run: RunFiles) -> Signals:
+def find_length_trends(run: RunFiles) -> LengthTrends:
     """Smooth the run's two records of episode length."""
     evidence = [entry.evidence for entry in run.entries]
     spent = np.cumsum([e.env_steps for e in evidence], dtype=float)
     window = [e.length for e in evidence]
-    return Signals(
+    return LengthTrends(
         rollouts=_smooth(*_rollout_lengths(run)), window=_smooth(spent, window)
     )
 
@@ -70,7 +70,7 @@ def _rollout_lengths(run: RunFiles) -> tuple[list[int | None], list[float | None
     return steps, lengths
 
 
-def _smooth(x: Iterable[float | None], y: Iterable[float | None]) -> Signal | None:
+def _smooth(x: Iterable[float | None], y: Iterable[float | None]) -> LengthTrend | None:
     """Average over the last part of the run at every point; None for too few points."""
     known = [pair for pair in zip(x, y, strict=True) if None not in pair]
     pairs = np.array(known, dtype=float).reshape(-1, 2)
@@ -83,7 +83,7 @@ def _smooth(x: Iterable[float | None], y: Iterable[float | None]) -> Signal | No
     if not np.any(whole & ~late):
         return None
     gain = float(smooth[late].max() - smooth[whole & ~late].max())
-    return Signal(
+    return LengthTrend(
         best=float(smooth[whole].max()),
         last=float(smooth[-1]),
         late_gain=gain,

@@ -7,13 +7,17 @@ is put in numbers first, then these are averaged over seeds.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from horizon_rl.evaluation.statistics import Spread, spread_by_column
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic, diagnose
-from horizon_rl.evaluation.studies.gate_stability import Firmness, firmness
-from horizon_rl.evaluation.studies.plateau import Signals, find_signals
+from horizon_rl.evaluation.studies.gate_stability import (
+    GateStability,
+    measure_gate_stability,
+)
+from horizon_rl.evaluation.studies.plateau import LengthTrends, find_length_trends
 from horizon_rl.evaluation.studies.recheck import Recheck, recheck
 from horizon_rl.evaluation.success import (
     Curve,
@@ -24,8 +28,11 @@ from horizon_rl.evaluation.success import (
 )
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
 
 SCHEMA = 1
+JSON_KEYS = {"gate_stability": "firmness", "length_trends": "signals"}
+"""Fields that the JSON of schema 1 calls otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,30 +71,30 @@ class StudiedRun:
     coverage: dict[str, float | None]
     """Of the groups it widened, at their mastered levels."""
     recheck: Recheck
-    firmness: Firmness
-    signals: Signals
+    gate_stability: GateStability
+    length_trends: LengthTrends
     ood_success: float | None
     """Success in column `all` of suite `ood` at severity 0.5."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class MethodStudy:
     """The runs of one name together, mean and standard deviation over them."""
 
     name: str
     runs: int
     costs: dict[str, Spread | None]
     coverage: dict[str, Spread | None]
-    firmness: dict[str, Spread | None]
+    gate_stability: dict[str, Spread | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Everything that is told of the runs: `horizon study --json`."""
+    """All numbers of the runs that are compared."""
 
     schema: int
     runs: tuple[StudiedRun, ...]
-    methods: tuple[Method, ...]
+    methods: tuple[MethodStudy, ...]
     curves: tuple[Curve, ...]
     diagnostic: Diagnostic
     left_out_of_diagnostic: int
@@ -97,6 +104,16 @@ class Study:
     def disagreements(self) -> int:
         """Phases whose record does not follow from their episodes."""
         return sum(len(run.recheck.disagreements) for run in self.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all numbers as plain data: the `--json` interface."""
+        data = encode(self)
+        for part in ("runs", "methods"):
+            data[part] = [
+                {JSON_KEYS.get(key, key): value for key, value in entry.items()}
+                for entry in data[part]
+            ]
+        return data
 
 
 def study(
@@ -166,23 +183,23 @@ def _study_run(run: RunFiles, label: str, success: float | None) -> StudiedRun:
         coverage=run.coverage(),
         recheck=recheck(run),
         # Its own stream: a run's numbers do not hang on what it is compared with.
-        firmness=firmness(run, np.random.default_rng(0)),
-        signals=find_signals(run),
+        gate_stability=measure_gate_stability(run, np.random.default_rng(0)),
+        length_trends=find_length_trends(run),
         ood_success=success,
     )
 
 
-def _by_method(runs: Iterable[StudiedRun]) -> tuple[Method, ...]:
+def _by_method(runs: Iterable[StudiedRun]) -> tuple[MethodStudy, ...]:
     by_name: dict[str, list[StudiedRun]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
     return tuple(
-        Method(
+        MethodStudy(
             name=name,
             runs=len(mine),
             costs=_spreads([vars(run.costs) for run in mine]),
             coverage=_spreads([run.coverage for run in mine]),
-            firmness=_spreads([vars(run.firmness) for run in mine]),
+            gate_stability=_spreads([vars(run.gate_stability) for run in mine]),
         )
         for name, mine in by_name.items()
     )

@@ -11,7 +11,7 @@ from horizon_rl.show.study_tables import (
     coverage_table,
     curves_table,
     diagnostic_table,
-    signals_table,
+    length_trends_table,
 )
 from horizon_rl.show.table import NONE
 
@@ -45,7 +45,9 @@ def coverage_section(material: Material) -> Section:
 def signal_section(material: Material) -> Section:
     """What training saw, against success beyond it."""
     study = material.study
-    dots = [r for r in study.runs if r.signals.window and r.ood_success is not None]
+    dots = [
+        r for r in study.runs if r.length_trends.window and r.ood_success is not None
+    ]
     blocks: list[Block] = [
         Prose("The figure needs two runs with a result in ood at severity 0.5.")
     ]
@@ -55,7 +57,7 @@ def signal_section(material: Material) -> Section:
             "distribution, a mark for each run"
         )
         blocks = [Drawing(name="signal", about=about, figure=plateau_figure(study))]
-    table = signals_table(study)
+    table = length_trends_table(study)
     return Section(
         id="signal",
         title="Recoverable signal",
