@@ -29,7 +29,7 @@ def exported(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def go2_xml(tmp_path_factory) -> Path:
-    from horizon_rl.policies.deploy import standalone_mjcf
+    from horizon_rl.policies.deployment import standalone_mjcf
 
     path = tmp_path_factory.mktemp("robot") / "go2.xml"
     path.write_text(standalone_mjcf("go2"))

@@ -15,13 +15,12 @@ import torch
 from horizon_rl.cli import main
 from horizon_rl.domains import Catalogue, paper_catalogue
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.policies import deploy as deploy_export
-from horizon_rl.policies.deploy import standalone_mjcf
-from horizon_rl.policies.export import METADATA, to_onnx
+from horizon_rl.policies import deployment
+from horizon_rl.policies.deployment import nominal_pool, standalone_mjcf
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.metadata import describe_joints
-from horizon_rl.policies.nominal import nominal_pool
+from horizon_rl.policies.onnx_graph import METADATA, to_onnx
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import (
     JOINT_NAMES,
@@ -126,7 +125,7 @@ def test_file_that_acts_otherwise_is_not_written(spoil, tmp_path, monkeypatch, c
             other.mlp[0].weight[0, 0] += spoil
         return to_onnx(other, metadata)
 
-    monkeypatch.setattr(deploy_export, "to_onnx", spoilt)
+    monkeypatch.setattr(deployment, "to_onnx", spoilt)
     path = tmp_path / "p.onnx"
     path.write_text("what stood there")
     assert main(["export", "base-mlp", str(path)]) == 1

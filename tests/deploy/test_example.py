@@ -17,8 +17,8 @@ import torch
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
+from horizon_rl.policies.deployment import nominal_pool
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
-from horizon_rl.policies.nominal import nominal_pool
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NoiseCfg, Scenarios, TaskCfg, VelocityEnv

@@ -12,9 +12,9 @@ from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
-from horizon_rl.policies.export import export_onnx
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
+from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import EpisodeTable, SuccessCfg, VelocityEnv, rollout, succeeded
 
@@ -72,7 +72,7 @@ def test_recorded_push_comes_at_its_time_with_its_velocity(make_suite):
             super().push(velocity)
             jumps.append((self.state.linear_velocity - before).numpy())
 
-    env = VelocityEnv(Spy(column.body.robot, 3), suite.task)
+    env = VelocityEnv(Spy(column.robot, 3), suite.task)
     env.begin(column.scenarios(3), 0, torch.arange(3))
     for _ in range(suite.task.max_steps):
         env.step(torch.zeros((3, 12)))

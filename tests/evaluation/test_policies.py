@@ -13,9 +13,9 @@ from tensordict import TensorDict
 
 from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.learning.checkpoint import RECORD, WEIGHTS, load_checkpoint
-from horizon_rl.policies.export import export_onnx
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.load import as_policy, load_policy
+from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.support.errors import InputError

@@ -12,10 +12,10 @@ from scipy.stats import kstest
 
 from horizon_rl.domains import Catalogue, Group, Parameter, Range, paper_catalogue
 from horizon_rl.evaluation import suite as suite_module
-from horizon_rl.evaluation.body import Body, load_evaluated_body
+from horizon_rl.evaluation.robot_facts import robot_facts
 from horizon_rl.evaluation.suite import Column, FrozenColumn, Suite, freeze, uniforms
 from horizon_rl.evaluation.suite_file import BUILT_IN, load_suite
-from horizon_rl.robots import preset_names
+from horizon_rl.robots import load_robot, preset_names
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import CommandCfg, NoiseCfg, PushCfg, SuccessCfg, TaskCfg
 
@@ -122,16 +122,15 @@ def test_severity_changes_the_hash():
 
 def test_a_fact_of_the_body_changes_the_hash(monkeypatch):
     before = make().digest
-    robot = load_evaluated_body("go2")
-    heavier = {**robot.facts, "trunk": {**robot.facts["trunk"], "mass_kg": 7.0}}
-    assert robot.facts["trunk"]["mass_kg"] != 7.0
-    changed = Body(robot.robot, heavier)
-    monkeypatch.setattr(suite_module, "load_evaluated_body", lambda _: changed)
+    facts = robot_facts("go2")
+    heavier = {**facts, "trunk": {**facts["trunk"], "mass_kg": 7.0}}
+    assert facts["trunk"]["mass_kg"] != 7.0
+    monkeypatch.setattr(suite_module, "robot_facts", lambda _: heavier)
     assert make().digest != before
 
 
 def test_what_is_only_said_of_a_body_is_no_fact():
-    facts = load_evaluated_body("go2").facts
+    facts = robot_facts("go2")
     assert not {"name", "title", "sources", "licence"} & set(facts)
 
 
@@ -157,7 +156,7 @@ def test_file_that_has_changed_is_read_again(tmp_path):
     for moment, size in enumerate((0.02, 0.021)):
         file.write_text(TINY_DOG.replace("GEOM", f"size='{size}'"))
         os.utime(file, ns=(moment, moment))
-        assert load_evaluated_body(str(file)) is load_evaluated_body(str(file))
+        assert load_robot(str(file)) is load_robot(str(file))
         digests.add(make(robot=str(file)).digest)
     assert len(digests) == 2
 
@@ -321,7 +320,7 @@ def test_robots_has_every_preset_with_both_kinds_of_motors():
 def test_own_motors_are_the_real_robots(name):
     suite = load_suite("robots")
     own = suite.frozen[f"{name}-own"]
-    robot, pool = own.body.robot, own.scenarios(3).pool
+    robot, pool = own.robot, own.scenarios(3).pool
     assert "actuation.stiffness" not in own.instances
     gains = pool.fields["actuator_gainprm"][:, :, 0]
     for i in range(3):

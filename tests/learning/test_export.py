@@ -12,8 +12,8 @@ from tensordict import TensorDict
 from toys import SMALL, SMALL_MLP
 
 from horizon_rl.learning import ActorCfg, MlpCfg, TransformerCfg, build_actor
-from horizon_rl.policies.export import export_onnx, to_onnx
 from horizon_rl.policies.learned import LearnedPolicy
+from horizon_rl.policies.onnx_graph import export_onnx, to_onnx
 
 
 def make_actor(cfg: ActorCfg, num_inputs=45, num_actions=12) -> Any:

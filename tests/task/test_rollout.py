@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from horizon_rl.task import EpisodeTable, Stand, rollout
+from horizon_rl.policies.load import Stand
+from horizon_rl.task import EpisodeTable, rollout
 from horizon_rl.task.episodes import EpisodeRecorder
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from horizon_rl.task import CommandCfg, PushCfg, Stand, TaskCfg, join_scenarios, rollout
+from horizon_rl.policies.load import Stand
+from horizon_rl.task import CommandCfg, PushCfg, TaskCfg, join_scenarios, rollout
 from horizon_rl.task.scenarios import place_commands, place_pushes
 
 

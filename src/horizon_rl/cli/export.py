@@ -13,7 +13,7 @@ from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("onnx"):
     from horizon_rl.policies.check import NUM_STEPS
-    from horizon_rl.policies.deploy import (
+    from horizon_rl.policies.deployment import (
         TOLERANCE,
         Exported,
         export_policy,
@@ -78,7 +78,7 @@ def _check_out(flag: str, path: Path, suffix: str) -> None:
 
 
 def _print(cmd: ExportCmd, exported: Exported) -> None:
-    meta, latency = exported.metadata, exported.latency
+    meta = exported.metadata
     levels = (f"{name} {level:.2f}" for name, level in meta.training.levels.items())
     lines = {
         "file": f"{cmd.out}, {len(exported.content) / 1024:.0f} KiB",
@@ -90,8 +90,8 @@ def _print(cmd: ExportCmd, exported: Exported) -> None:
         "out": _shapes(exported.outputs),
         "checked": f"{NUM_STEPS} steps against torch: largest difference "
         f"{exported.largest_difference:.1e} (accepted: {TOLERANCE:g})",
-        "latency": f"{latency.median_ms:.3f} ms, 99 % within {latency.p99_ms:.3f} ms; "
-        "one step, one thread",
+        "latency": f"{exported.latency_median_ms:.3f} ms, 99 % within "
+        f"{exported.latency_p99_ms:.3f} ms; one step, one thread",
     }
     console = Terminal(soft_wrap=True, highlight=False)
     for name, text in lines.items():

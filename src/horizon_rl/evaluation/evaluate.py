@@ -140,12 +140,12 @@ class Evaluator:
         task = column.task
         if policy.action_scale is not None:
             task = replace(task, action_scale=policy.action_scale)
-        wanted = (column.body, task, num_envs)
+        wanted = (column.robot, task, num_envs)
         if self._env is None or self._env[0] != wanted:
             # First let go of the old worlds: two at once may not fit a GPU.
             self._env = None
             backend = make_backend(
-                column.body.robot, num_envs, str(self.device), self._num_threads
+                column.robot, num_envs, str(self.device), self._num_threads
             )
             self._env = wanted, VelocityEnv(backend, task)
         return self._env[1]

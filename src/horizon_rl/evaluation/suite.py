@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,17 +21,14 @@ from horizon_rl.domains import (
     paper_catalogue,
     place,
 )
-from horizon_rl.evaluation.body import Body, load_evaluated_body
+from horizon_rl.evaluation.robot_facts import robot_facts
 from horizon_rl.physics import build_pool, effect_digests
-from horizon_rl.robots import REFERENCE
+from horizon_rl.physics.motors import MOTOR_GROUP, Motors
+from horizon_rl.robots import REFERENCE, Robot, load_robot
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import dumps, encode
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
-
-Motors = Literal["scaled", "own"]
-MOTOR_GROUP = "actuation"
-"""Group that a column leaves out where the body has its own motors."""
 
 PUSH = "disturbance.push_velocity"
 """The parameter with two draws, x and y, per push."""
@@ -106,7 +103,9 @@ class Suite:
 class FrozenColumn:
     """A column's scenarios as plain numbers."""
 
-    body: Body
+    robot: Robot
+    robot_facts: dict[str, Any]
+    """What identifies it: see `robot_facts`."""
     catalogue: Catalogue
     """The parameters that apply."""
     instances: Instances
@@ -127,7 +126,7 @@ class FrozenColumn:
         """Build the worlds of the first scenarios."""
         n = num_episodes
         pool = build_pool(
-            [self.body.robot],
+            [self.robot],
             self.catalogue,
             {name: values[:n] for name, values in self.instances.items()},
             np.zeros(n, dtype=int),
@@ -147,7 +146,8 @@ def freeze(suite: Suite, column: Column) -> FrozenColumn:
     commands = uniforms(suite.seed, "commands", (n, task.num_commands, 4))
     pushes = uniforms(suite.seed, "pushes", (n, num_pushes))
     return FrozenColumn(
-        body=load_evaluated_body(column.robot),
+        robot=load_robot(column.robot),
+        robot_facts=robot_facts(column.robot),
         catalogue=catalogue,
         instances=instances,
         commands=place_commands(commands, task.command),
@@ -189,7 +189,7 @@ def _digest(column: FrozenColumn) -> str:
         for name, p in column.catalogue.parameters.items()
     }
     facts = {
-        "body": column.body.facts,
+        "body": column.robot_facts,
         "scaling": scaling,
         "noise_seed": column.noise_seed,
         "task": encode(column.task),

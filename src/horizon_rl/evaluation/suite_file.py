@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
-from horizon_rl.evaluation.body import load_evaluated_body
 from horizon_rl.evaluation.suite import Column, Spans, Suite, spans_at
 from horizon_rl.physics import effects_of
-from horizon_rl.robots import REFERENCE
+from horizon_rl.robots import REFERENCE, load_robot
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode
 from horizon_rl.support.toml_text import TomlText, Where, is_number
@@ -109,14 +108,14 @@ class _Reader(TomlText):
         if named and own:
             self._fail(("robots",), "every column runs on each, but one names its own")
         for body in named:
-            self._build(("robots",), lambda body=body: load_evaluated_body(body))
+            self._build(("robots",), lambda body=body: load_robot(body))
         if robot is None:
             return named
         if named or own:
             raise InputError(
                 f"{self.source} names its own robots: leave out --robot {robot}"
             )
-        load_evaluated_body(robot)
+        load_robot(robot)
         return [robot]
 
     def _column(
@@ -138,7 +137,7 @@ class _Reader(TomlText):
         if "robot" in table:
             at = (*where, "robot")
             robot = self._string(table["robot"], at)
-            self._build(at, lambda: load_evaluated_body(robot))
+            self._build(at, lambda: load_robot(robot))
         return Column(name=name, spans=spans, robot=robot or REFERENCE, motors=motors)
 
     def _groups(self, names: Any, where: Where) -> Sequence[str]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
 from horizon_rl.learning.config import TransformerCfg, action_noise
 from horizon_rl.learning.history import Cache, History, RolloutPast
-from horizon_rl.policies.export import OnnxTransformer
+from horizon_rl.policies.onnx_graph import OnnxTransformer
 
 
 class TransformerActor(MLPModel):

@@ -3,9 +3,15 @@
 # pyright: reportAttributeAccessIssue=false
 
 import copy
+from typing import Literal
 
 import mujoco
 import numpy as np
+
+Motors = Literal["scaled", "own"]
+"""scaled: gains and limits are parameters, scaled to the body. own: they are the real
+robot's, and the group `MOTOR_GROUP` of a catalogue does not apply."""
+MOTOR_GROUP = "actuation"
 
 STALL_SHARE = 2.0
 """Torque at which the falling line would meet speed zero, as a share of the effort: at

@@ -16,7 +16,7 @@ from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.named_code import find_code
 from horizon_rl.support.records import decode, dumps
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy, Stand
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy
 
 STAND = "stand"
 ACCEPTED = (
@@ -68,6 +68,17 @@ def as_policy(subject: Any) -> Policy:
     if callable(subject):
         return FunctionPolicy(subject)
     raise InputError(f"{subject!r} is no policy: it cannot be called")
+
+
+class Stand:
+    """The policy that holds the default pose: the floor of every table."""
+
+    def reset(self, mask: torch.Tensor) -> None:
+        pass
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        actor = observations["actor"]
+        return torch.zeros((len(actor), NUM_ACTIONS), device=actor.device)
 
 
 class FunctionPolicy:

@@ -1,4 +1,4 @@
-"""Metadata: what a deployment must know of a policy, and cannot read from its network.
+"""What a deployment must know of a policy and cannot read from its network.
 
 It travels in the file as JSON. Arrays of twelve are in the order of `Joints.names`, the
 order of the action and of the observation's joint terms.
@@ -155,26 +155,23 @@ class Metadata:
 
 def describe_observation(task: TaskCfg) -> tuple[Term, ...]:
     """Describe the actor's 45 numbers in order."""
-    # From single precision: 0.2, not 0.20000000298.
-    noise = [
-        float(f"{x:.6g}") for x in noise_scale(task.noise, torch.device("cpu")).tolist()
-    ]
+    noise = noise_scale(task.noise, torch.device("cpu")).tolist()
     terms, start = [], 0
     for name, width in ACTOR_LAYOUT:
         unit, frame, about = TERMS[name]
-        terms.append(
-            Term(
-                name=name,
-                start=start,
-                stop=start + width,
-                scale=1.0,
-                unit=unit,
-                frame=frame,
-                noise=noise[start],
-                about=about,
-            )
+        term = Term(
+            name=name,
+            start=start,
+            stop=start + width,
+            scale=1.0,
+            unit=unit,
+            frame=frame,
+            # From single precision: 0.2, not 0.20000000298.
+            noise=float(f"{noise[start]:.6g}"),
+            about=about,
         )
-        start += width
+        terms.append(term)
+        start = term.stop
     return tuple(terms)
 
 
@@ -190,40 +187,30 @@ def describe_control(task: TaskCfg) -> Control:
 
 def describe_joints(pool: Pool) -> Joints:
     """Describe the joints and motors of a pool's first instance."""
-    robot, model = pool.robot, pool.robot.model
-    return Joints(
-        names=tuple(model.joint(model.dof_jntid[i]).name for i in robot.dof_adr),
-        sign=tuple(robot.joint_sign.tolist()),
-        offset_rad=tuple(robot.joint_offset_rad.tolist()),
-        default_pose_rad=tuple(pool.default_pose[0].tolist()),
-        stiffness_nm_rad=tuple(pool.fields["actuator_gainprm"][0, :, 0].tolist()),
-        damping_nm_s_rad=tuple((-pool.fields["actuator_biasprm"][0, :, 2]).tolist()),
-        torque_limit_nm=tuple(pool.effort[0].tolist()),
-        velocity_limit_rad_s=tuple(pool.velocity_limit[0].tolist()),
-    )
+    robot, model, fields = pool.robot, pool.robot.model, pool.fields
+    names = (model.joint(model.dof_jntid[i]).name for i in robot.dof_adr)
+    arrays = {
+        "sign": robot.joint_sign,
+        "offset_rad": robot.joint_offset_rad,
+        "default_pose_rad": pool.default_pose[0],
+        "stiffness_nm_rad": fields["actuator_gainprm"][0, :, 0],
+        "damping_nm_s_rad": -fields["actuator_biasprm"][0, :, 2],
+        "torque_limit_nm": pool.effort[0],
+        "velocity_limit_rad_s": pool.velocity_limit[0],
+    }
+    tuples = {name: tuple(values.tolist()) for name, values in arrays.items()}
+    return Joints(names=tuple(names), **tuples)
 
 
 def describe_robot(robot: Robot, motors: str) -> RobotFacts:
     """Describe the robot, and what its own motors can do."""
-    torque, velocity = robot.torque_limit_nm, robot.velocity_limit_rad_s
+    own = (robot.torque_limit_nm, robot.velocity_limit_rad_s)
+    torque, velocity = (None if np.isnan(x).any() else tuple(x.tolist()) for x in own)
     return RobotFacts(
         name=robot.name,
         motors=motors,
         mass_kg=robot.total_mass_kg,
         standing_height_m=robot.standing_height_m,
-        own_torque_limit_nm=_if_known(torque),
-        own_velocity_limit_rad_s=_if_known(velocity),
-    )
-
-
-def _if_known(values: np.ndarray) -> tuple[float, ...] | None:
-    return None if np.isnan(values).any() else tuple(values.tolist())
-
-
-def describe_limits(task: TaskCfg) -> Limits:
-    """Describe what was asked of the policy."""
-    return Limits(
-        max_speed_m_s=task.command.max_speed,
-        max_yaw_rate_rad_s=task.command.max_yaw_rate,
-        tilt_limit_deg=task.tilt_limit_deg,
+        own_torque_limit_nm=torque,
+        own_velocity_limit_rad_s=velocity,
     )

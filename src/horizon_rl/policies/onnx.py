@@ -1,6 +1,7 @@
 """ONNX files as policies: ours, and those of stacks that export alike."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import onnxruntime as ort
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.policies.export import METADATA
+from horizon_rl.policies.onnx_graph import METADATA
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 from horizon_rl.task import NUM_ACTOR
@@ -19,6 +20,9 @@ TYPES = {
     "tensor(int32)": np.int32,
     "tensor(bool)": np.bool_,
 }
+
+Memory = dict[str, np.ndarray]
+"""What one call of the file remembers for the next, by the name of its input."""
 
 
 class OnnxPolicy:
@@ -31,8 +35,9 @@ class OnnxPolicy:
 
     def __init__(self, content: bytes):
         options = ort.SessionOptions()
-        # One thread: the engine has the cores, and sums come out alike everywhere.
-        options.intra_op_num_threads = 1
+        # One thread: the engine has the cores, as other programs have those of a robot,
+        # and sums come out alike everywhere.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
             self._session = ort.InferenceSession(
@@ -43,55 +48,77 @@ class OnnxPolicy:
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if not inputs or not outputs:
             raise InputError("it has no input or no output")
-        self._obs_name, self._outputs = inputs[0].name, [o.name for o in outputs]
         _check_observation(inputs[0])
-        self._one_by_one = inputs[0].shape[0] == 1
-        self._memory = {x.name: _output_of(x.name, self._outputs) for x in inputs[1:]}
-        # One world's memory: the whole input, or a row of it where worlds share a call.
-        skip = 0 if self._one_by_one else 1
-        self._blank = {
-            x.name: np.zeros([_width(d, x.name) for d in x.shape[skip:]], _type(x.type))
-            for x in inputs[1:]
-        }
-        self._state: dict[str, np.ndarray] | None = None
+        self.inputs = {x.name: tuple(x.shape) for x in inputs}
+        self.outputs = {x.name: tuple(x.shape) for x in outputs}
+        self._obs_name = inputs[0].name
+        self._is_for_one = inputs[0].shape[0] == 1
+        self._sources = {x.name: _output_of(x.name, self.outputs) for x in inputs[1:]}
+        self._types = {x.name: _type(x.type) for x in inputs[1:]}
+        self.blank(1)  # Refuses memory of no fixed size.
+        self._num_worlds = 0
+        self._memories: list[Memory] = []
+        """One for every call of a step: each world's own, or one for all of them."""
         texts = self._session.get_modelmeta().custom_metadata_map
         self.action_scale = _action_scale(texts) if METADATA in texts else None
         """What `horizon export` says of the action's scale; None for other files."""
 
     def reset(self, mask: torch.Tensor) -> None:
         """Forget the past of the worlds in `mask` [n]."""
-        if self._state is None or any(
-            len(x) != len(mask) for x in self._state.values()
-        ):
-            n = len(mask)
-            self._state = {k: np.stack([x] * n) for k, x in self._blank.items()}
-            return
-        for name, values in self._state.items():
-            values[mask.cpu().numpy()] = self._blank[name]
+        if len(mask) != self._num_worlds:
+            self._num_worlds = n = len(mask)
+            calls = n if self._is_for_one else 1
+            self._memories = [self.blank(n) for _ in range(calls)]
+        elif self._is_for_one:
+            for world in mask.nonzero().ravel().tolist():
+                self._memories[world] = self.blank(1)
+        else:
+            for values in self._memories[0].values():
+                values[mask.cpu().numpy()] = 0
 
     def act(self, observations: TensorDict) -> torch.Tensor:
         """Return actions [n, 12]."""
         actor = observations["actor"]
-        obs, n = actor.cpu().numpy(), len(actor)
-        if self._state is None:
-            self.reset(torch.ones(n, dtype=torch.bool))
-        if self._one_by_one:
-            actions = np.concatenate([self._run(obs[i : i + 1], i) for i in range(n)])
-        else:
-            actions = self._run(obs, slice(None))
+        if len(actor) != self._num_worlds:
+            self.reset(torch.ones(len(actor), dtype=torch.bool))
+        parts = np.split(actor.cpu().numpy(), len(self._memories))
+        calls = zip(parts, self._memories, strict=True)
+        actions = np.concatenate([self.step(obs, memory) for obs, memory in calls])
         return torch.from_numpy(actions).to(actor.device)
 
-    def _run(self, obs: np.ndarray, worlds: int | slice) -> np.ndarray:
-        assert self._state is not None
-        memory = {name: values[worlds] for name, values in self._state.items()}
+    def step(self, obs: np.ndarray, memory: Memory) -> np.ndarray:
+        """Call the file once; `memory` then holds what it remembers.
+
+        Args:
+            obs: [1, 45], or [n, 45] where the file takes several worlds.
+            memory: `blank` at the start of an episode.
+
+        Returns:
+            Actions [1, 12] or [n, 12].
+        """
         try:
             found = self._session.run(None, {self._obs_name: obs, **memory})
-            results = dict(zip(self._outputs, found, strict=True))
-            for name, output in self._memory.items():
-                self._state[name][worlds] = results[output]
         except Exception as error:
             raise InputError(f"the ONNX file cannot be run: {error}") from error
+        results = dict(zip(self.outputs, map(np.asarray, found), strict=True))
+        for name, output in self._sources.items():
+            memory[name] = results[output].astype(self._types[name], copy=False)
         return np.asarray(found[0], dtype=np.float32)
+
+    def blank(self, num_worlds: int) -> Memory:
+        """Return the memory of a call in which all episodes begin."""
+        memory = {}
+        for name, kind in self._types.items():
+            shape = list(self.inputs[name])
+            if not self._is_for_one:
+                shape[0] = num_worlds
+            for size in shape:
+                if not isinstance(size, int):
+                    raise InputError(
+                        f"its input '{name}' has a free dimension '{size}'"
+                    )
+            memory[name] = np.zeros(shape, kind)
+        return memory
 
 
 def _action_scale(texts: dict[str, str]) -> float:
@@ -120,7 +147,7 @@ def _check_observation(x: Any) -> None:
         )
 
 
-def _output_of(name: str, outputs: list[str]) -> str:
+def _output_of(name: str, outputs: Collection[str]) -> str:
     for output in (f"next_{name}", name.removesuffix("_in") + "_out"):
         if output in outputs:
             return output
@@ -128,12 +155,6 @@ def _output_of(name: str, outputs: list[str]) -> str:
         f"its input '{name}' has no output 'next_{name}' to be fed from; outputs: "
         f"{', '.join(outputs)}"
     )
-
-
-def _width(size: int | str | None, name: str) -> int:
-    if not isinstance(size, int):
-        raise InputError(f"its input '{name}' has a free dimension '{size}'")
-    return size
 
 
 def _type(kind: str) -> type:

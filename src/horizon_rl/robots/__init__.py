@@ -24,6 +24,7 @@ from horizon_rl.support.errors import InputError
 
 if TYPE_CHECKING:
     from horizon_rl.robots.build import build_robot, build_spec
+    from horizon_rl.robots.load import load_robot
     from horizon_rl.robots.mjcf import load_mjcf
     from horizon_rl.robots.picture import draw_robots
 
@@ -50,6 +51,7 @@ __all__ = [
     "load_body",
     "load_mjcf",
     "load_preset",
+    "load_robot",
     "preset_names",
 ]
 
@@ -58,6 +60,7 @@ _NEEDS_MUJOCO = {
     "build_spec": "build",
     "draw_robots": "picture",
     "load_mjcf": "mjcf",
+    "load_robot": "load",
 }
 
 

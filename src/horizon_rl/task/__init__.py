@@ -5,7 +5,7 @@ from horizon_rl.task.env import NUM_ACTIONS, VelocityEnv
 from horizon_rl.task.episodes import FALL_CAUSES, EpisodeTable, SuccessCfg, succeeded
 from horizon_rl.task.observations import ACTOR_LAYOUT, NUM_ACTOR
 from horizon_rl.task.rewards import REWARDS
-from horizon_rl.task.rollout import Policy, Stand, rollout
+from horizon_rl.task.rollout import Policy, rollout
 from horizon_rl.task.scenarios import Scenarios, draw_scenarios, join_scenarios
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Policy",
     "PushCfg",
     "Scenarios",
-    "Stand",
     "SuccessCfg",
     "TaskCfg",
     "VelocityEnv",

@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.physics import cores_for_physics
-from horizon_rl.task.env import NUM_ACTIONS, VelocityEnv
+from horizon_rl.task.env import VelocityEnv
 from horizon_rl.task.episodes import EpisodeTable, concatenate
 from horizon_rl.task.scenarios import Scenarios
 
@@ -22,17 +22,6 @@ class Policy(Protocol):
     def act(self, observations: TensorDict) -> torch.Tensor:
         """Return actions [n, 12] for the observation groups."""
         ...
-
-
-class Stand:
-    """The policy that holds the default pose: the floor of every table."""
-
-    def reset(self, mask: torch.Tensor) -> None:
-        pass
-
-    def act(self, observations: TensorDict) -> torch.Tensor:
-        actor = observations["actor"]
-        return torch.zeros((len(actor), NUM_ACTIONS), device=actor.device)
 
 
 @torch.no_grad()

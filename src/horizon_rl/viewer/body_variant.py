@@ -3,8 +3,14 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from horizon_rl.evaluation.body import load_evaluated_body
-from horizon_rl.robots import INTERVENTIONS, Robot, build_robot, load_body, preset_names
+from horizon_rl.robots import (
+    INTERVENTIONS,
+    Robot,
+    build_robot,
+    load_body,
+    load_robot,
+    preset_names,
+)
 from horizon_rl.robots.interventions import hang_balls
 from horizon_rl.support.errors import InputError
 
@@ -39,7 +45,7 @@ class Outfit:
         """Return the robot, ready to simulate."""
         if self.payload_kg:
             return _build_loaded(self)
-        return load_evaluated_body(self.name).robot
+        return load_robot(self.name)
 
     def with_intervention(self, name: str, present: bool) -> "Outfit":
         """Add or take away an intervention."""
@@ -50,7 +56,7 @@ class Outfit:
 
 def parse_outfit(name: str) -> Outfit:
     """Read a preset with interventions (go2+stilts), or the path of an MJCF file."""
-    load_evaluated_body(name)  # Refuses what is none of these.
+    load_robot(name)  # Refuses what is none of these.
     if name.split("+")[0] in preset_names():
         robot, *interventions = name.split("+")
         return Outfit(robot=robot, interventions=tuple(interventions))

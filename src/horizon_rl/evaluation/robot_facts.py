@@ -1,17 +1,14 @@
-"""The body of a column: a robot to simulate, and the facts that identify it."""
+"""The facts by which a suite identifies a robot."""
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from horizon_rl.physics.rows import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
-from horizon_rl.robots import Robot, build_robot, load_body, load_mjcf
-from horizon_rl.support.errors import InputError
+from horizon_rl.robots import load_body, load_robot
+from horizon_rl.robots.load import is_mjcf
 from horizon_rl.support.records import encode
 
 WORDS = ("name", "title", "sources", "licence", "estimated")
@@ -44,45 +41,18 @@ ROBOT_FIELDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A robot, and its numbers as plain data."""
-
-    robot: Robot
-    facts: dict[str, Any]
-
-
-def load_evaluated_body(source: str) -> Body:
-    """Load a preset, an intervention (go2+stilts), or an MJCF file by its path."""
-    path = Path(source)
-    if path.suffix.lower() not in (".xml", ".mjcf"):
-        return _load_named(source)
-    # A file may change while a session goes on, and a folder be left.
-    changed_ns = path.stat().st_mtime_ns if path.exists() else 0
-    return _load_file(path, path.resolve(), changed_ns)
-
-
-@cache
-def _load_named(name: str) -> Body:
-    try:
-        morphology = load_body(name)
-    except InputError as error:
-        raise InputError(f"{error}; or an MJCF file, *.xml") from error
-    facts = {k: v for k, v in encode(morphology).items() if k not in WORDS}
-    return Body(build_robot(morphology), facts)
-
-
-@cache
-def _load_file(path: Path, place: Path, changed_ns: int) -> Body:
-    """Import a robot; anew if `path` means another place, or the file has changed."""
-    robot = load_mjcf(path)
+def robot_facts(source: str) -> dict[str, Any]:
+    """Return the numbers that identify a robot, by its name or file, as plain data."""
+    if not is_mjcf(source):
+        facts = encode(load_body(source))
+        return {key: value for key, value in facts.items() if key not in WORDS}
+    robot = load_robot(source)
     fields = [(robot.model, name) for name in MODEL_FIELDS]
     fields += [(robot.model.opt, name) for name in OPTIONS]
     fields += [(robot, name) for name in ROBOT_FIELDS]
     # The compiler computes some of these: nine digits are the same on all machines. As
     # text, since JSON has no word for a motor fact that the file does not tell.
-    facts = {
+    return {
         name: " ".join(f"{x:.9g}" for x in np.ravel(getattr(owner, name)))
         for owner, name in fields
     }
-    return Body(robot, facts)

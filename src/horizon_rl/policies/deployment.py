@@ -1,30 +1,31 @@
-"""From a checkpoint to a file that is known to act alike."""
+"""A policy as one file for a robot: built, described, and checked to act alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from horizon_rl.domains import Catalogue
-from horizon_rl.evaluation.body import load_evaluated_body
-from horizon_rl.evaluation.suite import Motors
+import numpy as np
+
+from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.learning import TransformerActor
 from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
-from horizon_rl.policies.check import Latency, compare, measure_latency
-from horizon_rl.policies.export import METADATA, to_onnx
+from horizon_rl.physics import Pool, build_pool
+from horizon_rl.physics.motors import MOTOR_GROUP, Motors
+from horizon_rl.policies.check import compare, measure_latency
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.metadata import (
+    Limits,
     Metadata,
     Training,
     describe_control,
     describe_joints,
-    describe_limits,
     describe_observation,
     describe_robot,
 )
-from horizon_rl.policies.nominal import nominal_pool
-from horizon_rl.policies.onnx_robot import OnnxRobot
+from horizon_rl.policies.onnx import OnnxPolicy
+from horizon_rl.policies.onnx_graph import METADATA, to_onnx
 from horizon_rl.policies.shipped import find_checkpoint, model_names, read_model
-from horizon_rl.robots import build_spec, load_body
+from horizon_rl.robots import Robot, build_spec, load_body, load_robot
 from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
@@ -45,7 +46,9 @@ class Exported:
     outputs: dict[str, tuple[int, ...]]
     largest_difference: float
     """From the checkpoint's actions, over `NUM_STEPS` steps."""
-    latency: Latency
+    latency_median_ms: float
+    """Of one step, on one thread."""
+    latency_p99_ms: float
 
 
 def export_policy(
@@ -65,7 +68,7 @@ def export_policy(
     """
     path = find_checkpoint(source)
     checkpoint = load_checkpoint(path)
-    body = load_evaluated_body(robot).robot
+    body = load_robot(robot)
     try:
         actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
         task = decode(TaskCfg, checkpoint.record.config.get("task"))
@@ -83,32 +86,52 @@ def export_policy(
         control=describe_control(task),
         joints=describe_joints(pool),
         robot=describe_robot(body, motors),
-        limits=describe_limits(task),
+        limits=Limits(
+            max_speed_m_s=task.command.max_speed,
+            max_yaw_rate_rad_s=task.command.max_yaw_rate,
+            tilt_limit_deg=task.tilt_limit_deg,
+        ),
         training=training,
     )
     content = to_onnx(actor, {METADATA: dumps(encode(metadata))})
-    deployed = OnnxRobot(content)
-    found = compare(actor, deployed, pool, task, tell)
+    file = OnnxPolicy(content)
+    difference, observations = compare(actor, file, pool, task, tell)
     # NaN fails the comparison too.
-    if not found.largest_difference <= TOLERANCE:
+    if not difference <= TOLERANCE:
         raise RunError(
-            f"the file's actions differ from the checkpoint's by up to "
-            f"{found.largest_difference:.2g}; accepted: {TOLERANCE:g}. Nothing was written"
+            f"the file's actions differ from the checkpoint's by up to {difference:.2g}; "
+            f"accepted: {TOLERANCE:g}. Nothing was written"
         )
+    median_ms, p99_ms = measure_latency(file, observations)
     return Exported(
         content=content,
         metadata=metadata,
-        inputs=deployed.inputs,
-        outputs=deployed.outputs,
-        largest_difference=found.largest_difference,
-        latency=measure_latency(deployed, found.observations),
+        inputs=file.inputs,
+        outputs=file.outputs,
+        largest_difference=difference,
+        latency_median_ms=median_ms,
+        latency_p99_ms=p99_ms,
     )
+
+
+def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
+    """Build one instance: every parameter in the middle of its baseline range.
+
+    Only motors are taken from the catalogue of the training, since they are all that a
+    deployment must set up alike. So a policy can be exported even if the effect of
+    another parameter of its catalogue is not at hand here.
+    """
+    kept = [g for g in trained.groups if g.name == MOTOR_GROUP and motors == "scaled"]
+    others = [g for g in paper_catalogue().groups if g.name != MOTOR_GROUP]
+    catalogue = Catalogue((*kept, *others))
+    first = np.zeros(1, dtype=int)
+    return build_pool([robot], catalogue, middle_instance(catalogue), first)
 
 
 def describe_training(
     source: str, record: CheckpointRecord, catalogue: Catalogue
 ) -> Training:
-    """Tell how a policy came about, as far as its checkpoint does."""
+    """Describe how a policy was trained, as far as its checkpoint says."""
     config = record.config
     shipped = None
     if source in model_names():
