@@ -12,7 +12,7 @@ import time
 import numpy as np
 import torch
 
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.physics import CpuBackend, Pool, sample_pool
 from horizon_rl.physics.gpu import GpuBackend
 from horizon_rl.robots import build_robot, generate, load_preset
@@ -52,10 +52,10 @@ class Tuned(GpuBackend):
 
 def draw(n: int, level: float, seed: int) -> Pool:
     catalogue = paper_catalogue()
-    ranges = catalogue.ranges(dict.fromkeys(catalogue.names, level))
+    levels = AtLevels(dict.fromkeys(catalogue.names, level))
     bodies = [load_preset("go2"), *generate(np.random.default_rng(0), 31)]
     robots = [build_robot(body) for body in bodies]
-    return sample_pool(robots, catalogue, ranges, n, np.random.default_rng(seed))
+    return sample_pool(robots, catalogue, levels, n, np.random.default_rng(seed))
 
 
 def begin(backend, pool: Pool):

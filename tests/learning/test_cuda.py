@@ -15,7 +15,7 @@ from toys import CRITIC, PPO, SMALL, SMALL_MLP
 
 pytest.importorskip("mjbatch")
 
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner, state_tensors
 from horizon_rl.physics import sample_pool
 from horizon_rl.physics.backend import allocate_state
@@ -79,7 +79,7 @@ class Puppet:
 def make_env(device: str, num_envs: int = 32):
     rng, catalogue = np.random.default_rng(0), paper_catalogue()
     go2, cfg = build_robot(load_preset("go2")), TaskCfg(episode_s=0.5)
-    pool = sample_pool([go2], catalogue, catalogue.ranges({"com": 1.0}), 64, rng)
+    pool = sample_pool([go2], catalogue, AtLevels({"com": 1.0}), 64, rng)
     env = VelocityEnv(Puppet(go2, num_envs, device), cfg)  # pyright: ignore[reportArgumentType]
     return env, draw_scenarios(pool, cfg, rng)
 

@@ -99,7 +99,7 @@ def test_cut_between_rollouts_needs_no_rollout():
 
 def test_first_minibatch_has_no_divergence_on_the_robot():
     pytest.importorskip("mjbatch")
-    from horizon_rl.domains import paper_catalogue
+    from horizon_rl.domains import AtLevels, paper_catalogue
     from horizon_rl.physics import CpuBackend, sample_pool
     from horizon_rl.robots import build_robot, load_preset
     from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
@@ -108,7 +108,7 @@ def test_first_minibatch_has_no_divergence_on_the_robot():
     go2, cfg = build_robot(load_preset("go2")), TaskCfg(episode_s=1.0)
     env = VelocityEnv(CpuBackend(go2, 8), cfg)
     # A centre of mass outside the trunk: some will fall.
-    wide = catalogue.ranges({"reset": 1.0, "com": 1.0})
+    wide = AtLevels({"reset": 1.0, "com": 1.0})
     pool = sample_pool([go2], catalogue, wide, 32, rng)
     obs = env.begin(draw_scenarios(pool, cfg, rng), seed=0)
     ppo = replace(PPO, num_steps=24, num_epochs=1, check_first_kl=True)

@@ -9,9 +9,9 @@ applied by scalar code that follows the table in docs/physics.md.
 import mujoco
 import numpy as np
 import torch
-from worlds import begin, limit_ranges, some_robots, varied_targets
+from worlds import begin, over_limits, some_robots, varied_targets
 
-from horizon_rl.domains import paper_catalogue, sample
+from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import Pool, build_pool
 from horizon_rl.robots import REFERENCE, Robot, build_robot, load_body, load_preset
 
@@ -141,7 +141,7 @@ def draw_pool() -> Pool:
     """One instance per body, over the whole limit ranges, a few without bounce."""
     catalogue = paper_catalogue()
     rng = np.random.default_rng(11)
-    instances = sample(catalogue, limit_ranges(), NUM_WORLDS, rng)
+    instances = over_limits().sample(catalogue, NUM_WORLDS, rng)
     instances["contact.restitution"][::8] = 0.0
     return build_pool(build_robots(), catalogue, instances, np.arange(NUM_WORLDS))
 

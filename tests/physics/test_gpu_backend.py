@@ -21,7 +21,7 @@ from gpu_worlds import (
 from test_imported_robot import imported_go2
 from worlds import begin, exact_pool, hold, trajectory, varied_targets
 
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.physics import Backend, Pool, make_backend, sample_pool, torque_bounds
 from horizon_rl.robots import (
     Robot,
@@ -40,8 +40,8 @@ def draw_pool(robots: list[Robot], n: int, level: float, seed: int = 0) -> Pool:
     """Draw worlds with all seven groups at one level."""
     rng = np.random.default_rng(seed)
     catalogue = paper_catalogue()
-    ranges = catalogue.ranges(dict.fromkeys(catalogue.names, level))
-    return sample_pool(robots, catalogue, ranges, n, rng)
+    levels = AtLevels(dict.fromkeys(catalogue.names, level))
+    return sample_pool(robots, catalogue, levels, n, rng)
 
 
 def mixed_pool(n: int, level: float, seed: int = 0) -> Pool:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from worlds import begin, exact_pool, hold, lifted, limit_ranges, varied_targets
+from worlds import begin, exact_pool, hold, lifted, over_limits, varied_targets
 
-from horizon_rl.domains import paper_catalogue, sample
+from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import build_pool
 from horizon_rl.robots import (
     JOINT_NAMES,
@@ -43,7 +43,7 @@ def test_an_imported_robot_moves_as_the_built_one(tmp_path):
     names = [JOINT_NAMES[i] for i in np.flatnonzero(theirs.joint_sign < 0.0)]
     assert set(names) == set(FLIPPED)
     catalogue = paper_catalogue()
-    instances = sample(catalogue, limit_ranges(), 32, np.random.default_rng(3))
+    instances = over_limits().sample(catalogue, 32, np.random.default_rng(3))
     pools = [
         build_pool([robot], catalogue, instances, np.zeros(32, dtype=int))
         for robot in (ours, theirs)

@@ -13,7 +13,7 @@ from worlds import (
     begin,
     exact_pool,
     lifted,
-    limit_ranges,
+    over_limits,
     some_robots,
     varied_targets,
 )
@@ -96,7 +96,7 @@ def test_a_joint_answers_a_step_as_the_closed_form_says(
 def test_torque_never_passes_the_torque_speed_line(every_physics_step):
     robots = some_robots(50)
     rng = np.random.default_rng(2)
-    pool = sample_pool(robots, paper_catalogue(), limit_ranges(), 128, rng)
+    pool = sample_pool(robots, paper_catalogue(), over_limits(), 128, rng)
     backend = begin(pool)
     braking = driving = 0
     for target in varied_targets(pool, 400):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import GRAVITY, STRONG, begin, exact_pool, hold
 
-from horizon_rl.domains import Range, parse_catalogue
+from horizon_rl.domains import AtLevels, parse_catalogue
 from horizon_rl.physics import EFFECTS, Effect, Rows, sample_pool
 from horizon_rl.robots import Robot, build_robot, load_preset
 from horizon_rl.support.errors import InputError
@@ -61,10 +61,10 @@ def test_it_scales_with_the_body(go2):
 
 def test_its_ranges_follow_the_levels(go2):
     catalogue = parse_catalogue(CATALOGUE)
-    ranges = catalogue.ranges({"mass": 0.5})
-    assert ranges["mass.payload"] == Range(0.0, 2.5)
     rng = np.random.default_rng(0)
-    pool = sample_pool([go2], catalogue, ranges, 200, rng, effects=MINE)
+    pool = sample_pool(
+        [go2], catalogue, AtLevels({"mass": 0.5}), 200, rng, effects=MINE
+    )
     added = pool.instances["mass.payload"]
     assert 0.0 <= added.min() < 0.2, f"{added.min()} kg"
     assert 2.3 < added.max() <= 2.5, f"{added.max()} kg"

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from worlds import exact_pool, limit_ranges
+from worlds import exact_pool, over_limits
 
-from horizon_rl.domains import Range, paper_catalogue, parse_catalogue
+from horizon_rl.domains import InRanges, Range, paper_catalogue, parse_catalogue
 from horizon_rl.physics import CpuBackend, build_pool, check_catalogue, sample_pool
 from horizon_rl.robots import Robot, build_robot, load_preset
 from horizon_rl.support.errors import InputError
@@ -25,14 +25,14 @@ def test_a_backend_needs_worlds(go2, count):
 def test_a_pool_needs_instances(go2, count):
     with pytest.raises(InputError, match=f"a pool of {count} instances of 1 bodies"):
         sample_pool(
-            [go2], paper_catalogue(), limit_ranges(), count, np.random.default_rng(0)
+            [go2], paper_catalogue(), over_limits(), count, np.random.default_rng(0)
         )
 
 
 def test_a_pool_needs_bodies():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="of 0 bodies; at least 1"):
-        sample_pool([], paper_catalogue(), limit_ranges(), 5, rng)
+        sample_pool([], paper_catalogue(), over_limits(), 5, rng)
 
 
 def test_a_parameter_that_nothing_applies_gets_a_suggestion():
@@ -81,9 +81,10 @@ def test_limits_that_no_physics_allows_are_refused(name, limit, message):
     ],
 )
 def test_exact_values_that_no_physics_allows_are_refused(go2, name, value):
-    ranges = dict(limit_ranges()) | {name: Range(value, value)}
+    catalogue = paper_catalogue()
+    exact = catalogue.ranges({}) | {name: Range(value, value)}
     with pytest.raises(InputError, match=f"{name} = {value:g} is impossible; accepted"):
-        sample_pool([go2], paper_catalogue(), ranges, 4, np.random.default_rng(0))
+        sample_pool([go2], catalogue, InRanges(exact), 4, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

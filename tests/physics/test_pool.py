@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from worlds import begin, exact_pool, hold, limit_ranges, model_of, some_robots
+from worlds import begin, exact_pool, hold, model_of, over_limits, some_robots
 
-from horizon_rl.domains import Range, paper_catalogue
+from horizon_rl.domains import AtLevels, InRanges, Range, paper_catalogue
 from horizon_rl.physics import CpuBackend, Pool, join_pools, sample_pool
 from horizon_rl.physics.ground import reach_down
 from horizon_rl.physics.rows import DERIVED_FIELDS
@@ -66,7 +66,7 @@ def test_starts_neither_penetrate_nor_hang_in_the_air():
     pool = sample_pool(
         some_robots(100),
         paper_catalogue(),
-        limit_ranges(),
+        over_limits(),
         300,
         np.random.default_rng(4),
     )
@@ -78,7 +78,7 @@ def test_starts_neither_penetrate_nor_hang_in_the_air():
 def test_start_angles_are_scaled_and_kept_within_the_joints_ranges():
     robots = some_robots(100)
     rng = np.random.default_rng(5)
-    pool = sample_pool(robots, paper_catalogue(), limit_ranges(), 1000, rng)
+    pool = sample_pool(robots, paper_catalogue(), over_limits(), 1000, rng)
     start = pool.robot.canonical_position(pool.start_qpos)
     low, high = np.moveaxis(pool.fields["jnt_range"][:, 1:], 2, 0)
     assert np.all((low <= start) & (start <= high))
@@ -114,7 +114,7 @@ def test_reach_of_every_shape_agrees_with_mujocos_distance(geom):
 def test_derived_constants_are_those_mujoco_computes():
     robots = some_robots(20)
     rng = np.random.default_rng(6)
-    pool = sample_pool(robots, paper_catalogue(), limit_ranges(), 20, rng)
+    pool = sample_pool(robots, paper_catalogue(), over_limits(), 20, rng)
     for row in range(20):
         model = model_of(pool, row)
         for name in DERIVED_FIELDS:
@@ -130,7 +130,7 @@ def test_a_range_without_width_sets_an_exact_value():
     catalogue = paper_catalogue()
     exact = {name: Range(0.7, 0.7) for name in catalogue.parameters}
     robots, rng = [build_robot(load_preset("go2"))], np.random.default_rng(7)
-    pool = sample_pool(robots, catalogue, exact, 5, rng)
+    pool = sample_pool(robots, catalogue, InRanges(exact), 5, rng)
     for name, values in pool.instances.items():
         assert np.all(values == 0.7), name
     assert np.array_equal(
@@ -143,7 +143,7 @@ def test_a_pool_leaves_the_compiled_robot_as_it_was():
     robot = build_robot(load_preset("go2"))
     before = copy.deepcopy(robot.model)
     rng = np.random.default_rng(8)
-    pool = sample_pool([robot], paper_catalogue(), limit_ranges(), 10, rng)
+    pool = sample_pool([robot], paper_catalogue(), over_limits(), 10, rng)
     hold(begin(pool), pool, 5)
     for name in pool.fields:
         assert np.array_equal(getattr(robot.model, name), getattr(before, name)), name
@@ -223,8 +223,8 @@ def test_a_backend_needs_no_row_of_its_own_for_a_world_that_does_not_reset():
 
 def test_joined_pools_are_their_parts_one_after_the_other():
     robots, rng = some_robots(5), np.random.default_rng(7)
-    ranges = paper_catalogue().ranges({"mass": 0.5, "com": 1.0})
-    parts = [sample_pool(robots, paper_catalogue(), ranges, n, rng) for n in (4, 1, 3)]
+    levels = AtLevels({"mass": 0.5, "com": 1.0})
+    parts = [sample_pool(robots, paper_catalogue(), levels, n, rng) for n in (4, 1, 3)]
     joined = join_pools(parts)
     assert len(joined) == 8 and joined.robot is parts[0].robot
     for field in fields(Pool):
@@ -247,7 +247,7 @@ def test_joined_pools_are_their_parts_one_after_the_other():
 def test_worlds_of_a_joined_pool_move_as_in_their_own():
     robots, rng = some_robots(3), np.random.default_rng(8)
     parts = [
-        sample_pool(robots, paper_catalogue(), limit_ranges(), n, rng) for n in (2, 3)
+        sample_pool(robots, paper_catalogue(), over_limits(), n, rng) for n in (2, 3)
     ]
     ends = []
     for pool in (*parts, join_pools(parts)):
@@ -262,7 +262,7 @@ def test_pools_of_different_robots_are_not_joined():
         sample_pool(
             [build_robot(load_preset(name))],
             paper_catalogue(),
-            paper_catalogue().ranges({}),
+            AtLevels({}),
             2,
             np.random.default_rng(0),
         )

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from worlds import begin, limit_ranges, some_robots, trajectory, varied_targets
+from worlds import begin, over_limits, some_robots, trajectory, varied_targets
 
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import CpuBackend, Pool, WorldState, sample_pool
@@ -17,7 +17,7 @@ STEPS = 100
 def draw_pool(seed: int = 0) -> Pool:
     rng = np.random.default_rng(seed)
     return sample_pool(
-        some_robots(20), paper_catalogue(), limit_ranges(), NUM_WORLDS, rng
+        some_robots(20), paper_catalogue(), over_limits(), NUM_WORLDS, rng
     )
 
 

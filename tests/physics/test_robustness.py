@@ -11,13 +11,13 @@ import torch
 from worlds import (
     begin,
     hold,
-    limit_ranges,
+    over_limits,
     some_robots,
     trajectory,
     varied_targets,
 )
 
-from horizon_rl.domains import paper_catalogue, sample
+from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import CpuBackend, Pool, build_pool
 
 TWO_SECONDS = 100
@@ -29,7 +29,7 @@ def draw_pools(num_instances: int, num_generated: int):
     robots = some_robots(num_generated, seed=1)
     catalogue = paper_catalogue()
     rng = np.random.default_rng(1)
-    instances = sample(catalogue, limit_ranges(), num_instances, rng)
+    instances = over_limits().sample(catalogue, num_instances, rng)
     body_ids = np.arange(num_instances) % len(robots)
     for first in range(0, num_instances, BATCH):
         part = slice(first, first + BATCH)

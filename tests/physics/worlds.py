@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 import torch
 
-from horizon_rl.domains import Catalogue, Ranges, paper_catalogue
+from horizon_rl.domains import AtLevels, Catalogue, paper_catalogue
 from horizon_rl.physics import Backend, CpuBackend, Pool, build_pool
 from horizon_rl.robots import (
     JOINT_NAMES,
@@ -69,10 +69,10 @@ def exact_pool(
     return build_pool(robots, catalogue, instances, body_ids, **options)
 
 
-def limit_ranges(catalogue: Catalogue | None = None) -> Ranges:
-    """Every parameter over its whole limit range."""
+def over_limits(catalogue: Catalogue | None = None) -> AtLevels:
+    """Draw every parameter from its whole limit range."""
     catalogue = catalogue or paper_catalogue()
-    return catalogue.ranges(dict.fromkeys(catalogue.names, 1.0))
+    return AtLevels(dict.fromkeys(catalogue.names, 1.0))
 
 
 def some_robots(num_generated: int, seed: int = 0) -> list[Robot]:

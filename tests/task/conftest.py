@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
-from horizon_rl.domains import Range, paper_catalogue
+from horizon_rl.domains import InRanges, Range, paper_catalogue
 from horizon_rl.physics import CpuBackend, sample_pool
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NoiseCfg, TaskCfg, VelocityEnv, draw_scenarios
@@ -37,7 +37,7 @@ def make_scenarios(go2):
         for name, value in exact.items():
             ranges[name.replace("__", ".")] = Range(value, value)
         rng = np.random.default_rng(seed)
-        pool = sample_pool([go2], catalogue, ranges, m, rng)
+        pool = sample_pool([go2], catalogue, InRanges(ranges), m, rng)
         return draw_scenarios(pool, cfg, rng)
 
     return make

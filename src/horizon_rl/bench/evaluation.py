@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.bench.timing import median_costs
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.learning import build_actor
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
@@ -43,7 +43,7 @@ def measure_evaluation(
     backend = make_backend(robot, num_envs, device, num_threads)
     env = VelocityEnv(backend, TaskCfg(episode_s=EPISODE_S))
     rng, catalogue = np.random.default_rng(0), paper_catalogue()
-    pool = sample_pool([robot], catalogue, catalogue.ranges({}), num_envs, rng)
+    pool = sample_pool([robot], catalogue, AtLevels({}), num_envs, rng)
     scenarios = draw_scenarios(pool, env.cfg, rng)
     actor = _standing_actor(preset, policy).to(env.device)
     still = torch.zeros((num_envs, NUM_ACTIONS), device=env.device)

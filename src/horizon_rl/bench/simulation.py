@@ -11,7 +11,7 @@ from mjbatch import Batch
 
 from horizon_rl.bench.stopwatch import Stopwatch, finish
 from horizon_rl.bench.timing import median_costs, resident_bytes
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.physics import (
     PHYSICS_STEPS,
     WORLD_FIELDS,
@@ -54,7 +54,7 @@ def build_subject(
     bodies = [load_preset(REFERENCE), *generate(rng, NUM_BODIES - 1)]
     robots = [build_robot(body) for body in bodies]
     catalogue = paper_catalogue()
-    wide = catalogue.ranges(dict.fromkeys(catalogue.names, 1.0))
+    wide = AtLevels(dict.fromkeys(catalogue.names, 1.0))
     backend = make_backend(robots[0], num_envs, device, num_threads)
     env = VelocityEnv(backend, TaskCfg())
     pool = sample_pool(robots, catalogue, wide, ROWS_PER_WORLD * num_envs, rng)

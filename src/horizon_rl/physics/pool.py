@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mjbatch import Batch
 
-from horizon_rl.domains import Catalogue, Instances, Ranges, sample
+from horizon_rl.domains import Catalogue, Distribution, Instances
 from horizon_rl.physics.effects import (
     Effect,
     apply_effects,
@@ -75,19 +75,19 @@ class Pool:
 def sample_pool(
     robots: Sequence[Robot],
     catalogue: Catalogue,
-    ranges: Ranges,
+    distribution: Distribution,
     n: int,
     rng: np.random.Generator,
     effects: Mapping[str, Effect] | None = None,
 ) -> Pool:
-    """Draw n instances from `ranges`, each with one of the bodies `robots`."""
+    """Draw n instances from `distribution`, each with one of the bodies `robots`."""
     if not robots or n < 1:
         raise InputError(
             f"a pool of {n} instances of {len(robots)} bodies; at least 1 of each is "
             "needed"
         )
     body_ids = rng.integers(len(robots), size=n)
-    instances = sample(catalogue, ranges, n, rng)
+    instances = distribution.sample(catalogue, n, rng)
     return build_pool(robots, catalogue, instances, body_ids, effects)
 
 

@@ -45,7 +45,7 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         return _expect(data in args, data, where, f"one of {', '.join(map(str, args))}")
     if origin is tuple and isinstance(data, list | tuple):
         return tuple(_decode(args[0], x, f"{where}[{i}]") for i, x in enumerate(data))
-    if origin is dict and isinstance(data, dict):
+    if origin in (dict, Mapping) and isinstance(data, dict):
         return {k: _decode(args[1], x, f"{where}.{k}") for k, x in data.items()}
     if kind is float:
         number = isinstance(data, int | float) and not isinstance(data, bool)

@@ -16,7 +16,7 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.curriculum import phase_rng
-from horizon_rl.domains import Catalogue
+from horizon_rl.domains import AtLevels, Catalogue
 from horizon_rl.learning import build_learner
 from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
 from horizon_rl.robots import (
@@ -188,8 +188,8 @@ class Trainer:
         self, levels: Mapping[str, float], n: int, rng: np.random.Generator
     ) -> Scenarios:
         """Draw n scenarios at `levels`; groups that the run does not widen stay put."""
-        ranges = self.catalogue.ranges({**self.fixed, **levels})
-        pool = sample_pool(self.robots, self.catalogue, ranges, n, rng)
+        distribution = AtLevels({**self.fixed, **levels})
+        pool = sample_pool(self.robots, self.catalogue, distribution, n, rng)
         return draw_scenarios(pool, self.cfg.task, rng)
 
 

@@ -1,17 +1,30 @@
 """Instances are uniform in their ranges, and reproducible from their generator."""
 
+import json
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from horizon_rl.domains import Range, paper_catalogue, sample
+from horizon_rl.domains import (
+    AtLevels,
+    Catalogue,
+    Distribution,
+    InRanges,
+    Instances,
+    Range,
+    paper_catalogue,
+    sample,
+)
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
 
 PAPER = paper_catalogue()
 FULL = dict.fromkeys(PAPER.names, 1.0)
 
 
 def draw(levels, n, seed=0):
-    return sample(PAPER, PAPER.ranges(levels), n, np.random.default_rng(seed))
+    return AtLevels(levels).sample(PAPER, n, np.random.default_rng(seed))
 
 
 def test_every_draw_lies_in_its_range_and_fills_it():
@@ -53,8 +66,8 @@ def test_one_seed_gives_the_same_place_in_a_narrow_and_a_wide_range():
 
 
 def test_exact_value_is_a_range_without_width():
-    ranges = PAPER.ranges({}) | {"mass.scale": Range(5.0, 5.0)}
-    instances = sample(PAPER, ranges, 10, np.random.default_rng(1))
+    exact = InRanges(PAPER.ranges({}) | {"mass.scale": Range(5.0, 5.0)})
+    instances = exact.sample(PAPER, 10, np.random.default_rng(1))
     assert (instances["mass.scale"] == 5.0).all()
 
 
@@ -66,3 +79,42 @@ def test_unknown_and_missing_parameters_are_refused():
     del ranges["mass.scale"]
     with pytest.raises(InputError, match="no range given for mass.scale"):
         sample(PAPER, ranges, 1, rng)
+
+
+def test_levels_give_the_instances_of_their_ranges():
+    levels = {"mass": 0.5, "com": 1.0}
+    expected = sample(PAPER, PAPER.ranges(levels), 6, np.random.default_rng(2))
+    for name, values in draw(levels, 6, seed=2).items():
+        np.testing.assert_array_equal(values, expected[name])
+
+
+@pytest.mark.parametrize(
+    "value", [AtLevels({"mass": 0.1 + 0.2}), InRanges({"mass.scale": Range(0.7, 3.0)})]
+)
+def test_distributions_survive_json_to_the_bit(value):
+    assert decode(type(value), json.loads(dumps(encode(value)))) == value
+
+
+@dataclass(frozen=True)
+class AtTheBoundary:
+    """A method's own distribution: one parameter at the end of its range (ADR)."""
+
+    levels: dict[str, float]
+    parameter: str
+
+    def sample(
+        self, catalogue: Catalogue, n: int, rng: np.random.Generator
+    ) -> Instances:
+        instances = AtLevels(self.levels).sample(catalogue, n, rng)
+        end = catalogue.ranges(self.levels)[self.parameter].high
+        return instances | {self.parameter: np.full(n, end)}
+
+
+def test_a_distribution_of_ones_own_needs_one_method_and_survives_json():
+    mine = decode(AtTheBoundary, {"levels": {"mass": 1.0}, "parameter": "mass.scale"})
+    drawn: Distribution = mine
+    instances = drawn.sample(PAPER, 7, np.random.default_rng(0))
+    assert (instances["mass.scale"] == 5.0).all()
+    np.testing.assert_array_equal(
+        instances["com.offset"], draw({"mass": 1.0}, 7)["com.offset"]
+    )

@@ -1,12 +1,57 @@
-"""Draw instances: one sampled physical world per row."""
+"""Distributions over instances: where a run's physical worlds come from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from horizon_rl.domains.catalogue import Catalogue, Ranges
+from horizon_rl.domains.parameter import Range
 from horizon_rl.support.errors import InputError, unknown
 
 Instances = dict[str, np.ndarray]
 """Values by full parameter name: [n], or [n, draws] where a parameter has several."""
+
+
+class Distribution(Protocol):
+    """A way to draw instances of a catalogue's parameters.
+
+    A curriculum proposes one, so it is a value: a frozen dataclass of plain data that
+    `support.records` writes to JSON and reads back.
+    """
+
+    def sample(
+        self, catalogue: Catalogue, n: int, rng: np.random.Generator
+    ) -> Instances:
+        """Draw `n` instances; all randomness comes from `rng`."""
+        ...
+
+
+@dataclass(frozen=True)
+class AtLevels:
+    """Uniform in the ranges that a catalogue has at given levels."""
+
+    levels: Mapping[str, float]
+    """Level in [0, 1] by group name; a group that is left out stays at level 0."""
+
+    def sample(
+        self, catalogue: Catalogue, n: int, rng: np.random.Generator
+    ) -> Instances:
+        return sample(catalogue, catalogue.ranges(self.levels), n, rng)
+
+
+@dataclass(frozen=True)
+class InRanges:
+    """Uniform in given ranges; `Range(x, x)` sets the exact value x."""
+
+    ranges: Mapping[str, Range]
+    """Range by full parameter name, one for every parameter of the catalogue."""
+
+    def sample(
+        self, catalogue: Catalogue, n: int, rng: np.random.Generator
+    ) -> Instances:
+        return sample(catalogue, self.ranges, n, rng)
 
 
 def sample(
