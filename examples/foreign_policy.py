@@ -56,7 +56,7 @@ class Trot:
         self._steps = np.zeros(0)
 
     def reset(self, mask: torch.Tensor) -> None:
-        """Begin anew in the worlds of `mask` [n]."""
+        """Start again in the worlds of `mask` [n]."""
         if len(self._steps) != len(mask):
             self._steps = np.zeros(len(mask))
         self._steps[mask.cpu().numpy()] = 0

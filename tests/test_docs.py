@@ -1,32 +1,56 @@
-"""What the docs show is run: commands, code, links."""
+"""What the docs show is run: commands, code, links, flags."""
 
+import contextlib
+import io
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from horizon_rl.cli import main
+from horizon_rl.cli import COMMANDS, main
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.support.errors import InputError
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*GUIDES, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/studies/*.md"))]
+
+SMALLER = {
+    "rehearse": ("--curriculum.max-phases", "6"),
+    "train": ("--steps", "1"),
+}
+"""Flags that let a command end sooner than the docs' readers see it end."""
+
+FOREIGN_FLAGS = {
+    "--logdir": "tensorboard",
+    "--no-deps": "pip",
+    "--nproc-per-node": "torchrun",
+    "--shutdown-timeout": "torchrun",
+}
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9.-]*")
+
+NOT_PLAIN = re.compile(
+    r"\b(hangs? on|anew|foret(?:ell|old|ells)|though they be|who is ill|"
+    r"holds? its tongue|mend(?:s|ed)?|be it|of its own accord|makes? bold)\b",
+    re.IGNORECASE,
+)
+"""Words for which engineers have plainer ones: depends on, again, predict, fix."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-def commands() -> list[str]:
-    lines = (
-        line
-        for page in PAGES
-        for block in blocks(page, "sh")
-        for line in block.splitlines()
-    )
+def shell_lines(page: Path, language: str) -> list[str]:
+    lines = (line for block in blocks(page, language) for line in block.splitlines())
     # Only what follows a space is a comment to a shell: ood:mass#1 is a word.
-    shown = (re.split(r"(?:^|\s)#", line)[0].strip() for line in lines)
+    return [re.split(r"(?:^|\s)#", line)[0].strip() for line in lines]
+
+
+def commands() -> list[str]:
+    shown = (line for page in GUIDES for line in shell_lines(page, "sh"))
     return sorted({line for line in shown if line.startswith("horizon ")})
 
 
@@ -39,20 +63,93 @@ def needs_gl():
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="module")
+def results_cache(tmp_path_factory):
+    """Where evaluations of all commands are kept: `stand` runs once for each suite."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def shorten_evaluation(monkeypatch):
+    """Let episodes last a second, in two worlds: that a command works shows as well."""
+    pytest.importorskip("mujoco")
+    from horizon_rl.task import TaskCfg
+
+    defaults = TaskCfg.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "episode_s", 1.0)
+    monkeypatch.setattr("horizon_rl.evaluation.evaluate.CHUNK", 2)
+
+
 @pytest.mark.parametrize("command", commands())
-def test_every_command_in_the_docs_works(command, tmp_path, monkeypatch, capsys):
+def test_every_command_in_the_docs_works(
+    command, tmp_path, monkeypatch, capsys, results_cache
+):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HORIZON_CACHE", str(results_cache))
     toml = next(b for b in blocks(ROOT / "docs/domains.md", "toml"))
     (tmp_path / "mine.toml").write_text(toml)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    args = shlex.split(command)[1:]
-    if {"--video", "--picture"} & set(args):
+    name, *flags = shlex.split(command)[1:]
+    if {"--video", "--picture"} & set(flags):
         needs_gl()
+    if name == "eval":
+        shorten_evaluation(monkeypatch)
+    shorter = SMALLER.get(name, ())
+    if not {*shorter[:1]} & set(flags):
+        flags += shorter
     try:
-        assert main(args) == 0
+        assert main([name, *flags]) == 0
     except SystemExit as exit_:  # --help
         assert exit_.code == 0
     assert capsys.readouterr().out
+
+
+def help_of(*command: str) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        main([*command, "--help"])
+    return text.getvalue()
+
+
+@cache
+def flags_of(command: str) -> frozenset[str]:
+    """Return the flags that the help of `horizon COMMAND` names."""
+    text = help_of(command)
+    if command == "bench":  # It has commands of its own.
+        (kinds,) = re.findall(r"usage: .*\{([\w,]+)\}", text)
+        text = "\n".join(help_of("bench", kind) for kind in kinds.split(","))
+    return frozenset(FLAG.findall(text))
+
+
+def example_flags() -> set[str]:
+    """Return the flags of the programs in examples/ and benchmarks/."""
+    programs = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py")]
+    text = "\n".join(program.read_text() for program in programs)
+    return set(re.findall(r'"(--[a-z-]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_has_its_flags(page, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for line in shell_lines(page, "(?:sh|bash)"):
+        shown = re.search(r"(?:^|[\s_])(?:horizon|horizon_rl) (\w+)( .*)?$", line)
+        if shown and shown[1] in COMMANDS:
+            unknown = {*FLAG.findall(shown[2] or "")} - flags_of(shown[1])
+            assert not unknown, f"{page.name}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_flag_named_exists(page, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    known = example_flags().union(FOREIGN_FLAGS, *(flags_of(name) for name in COMMANDS))
+    for flag in FLAG.findall(page.read_text()):
+        family = flag.rstrip(".")  # `--curriculum...` stands for all that begin so.
+        assert flag in known or any(x.startswith(f"{family}.") for x in known), flag
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_are_in_plain_english(page):
+    found = [match[0] for match in NOT_PLAIN.finditer(page.read_text())]
+    assert not found, f"{page.name}: {found}"
 
 
 def test_training_loop_in_the_readme_runs_and_reaches_the_limits():
