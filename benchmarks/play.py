@@ -33,7 +33,7 @@ def main(policy: str = "base") -> None:
     session = Session(load_policy(policy), free_setup("go2"))
     session.drive(np.array((0.8, 0.0, 0.0)))
     light, loaded = (
-        session.outfit.with_intervention("payload-3kg", with_it)
+        session.body.with_intervention("payload-3kg", with_it)
         for with_it in (False, True)
     )
     masses = np.linspace(0.9, 1.1, REPEATS + 5)
@@ -42,7 +42,9 @@ def main(policy: str = "base") -> None:
         "change of a parameter",
         lambda n: session.set_values({"mass.scale": masses[n : n + 1]}),
     )
-    measure("change of the body", lambda n: session.wear(loaded if n % 2 else light))
+    measure(
+        "change of the body", lambda n: session.change_body(loaded if n % 2 else light)
+    )
     camera = Camera(session, WIDTH / HEIGHT)
     with Studio(session.robot, WIDTH, HEIGHT) as studio:
         measure(

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from horizon_rl.physics import CpuBackend
 from horizon_rl.support.errors import InputError
-from horizon_rl.task import FALL_CAUSES, NUM_ACTOR, CommandCfg, NoiseCfg, TaskCfg
+from horizon_rl.task import (
+    FALL_CAUSES,
+    NUM_ACTOR,
+    CommandCfg,
+    NoiseCfg,
+    TaskCfg,
+    VelocityEnv,
+)
 from horizon_rl.task.motion import observe_motion
 from horizon_rl.task.rewards import total_reward
 
@@ -267,6 +275,63 @@ def test_rows_outside_the_scenarios_are_refused(make_env, make_scenarios):
     env = make_env()
     with pytest.raises(InputError, match=r"rows must lie in 0\.\.7"):
         env.begin(make_scenarios(env.cfg, m=8), 0, rows=torch.tensor([0, 1, 2, 8]))
+
+
+def test_command_given_by_hand_lasts_until_the_episode_ends(make_env, make_scenarios):
+    env = make_env(episode_s=0.2, command=CommandCfg(hold_s=0.1))
+    scenarios = make_scenarios(env.cfg, m=4, levels={"disturbance": 1.0})
+    scenarios = dataclasses.replace(
+        scenarios, push_steps=np.full_like(scenarios.push_steps, 3)
+    )
+    begin(env, scenarios)
+    by_hand = torch.arange(12.0).reshape(4, 3)
+    env.drive(by_hand)
+    torch.testing.assert_close(env.get_observations()["actor"][:, 6:9], by_hand)
+    for _ in range(9):
+        observations, *_ = env.step(ZERO)
+        torch.testing.assert_close(observations["actor"][:, 6:9], by_hand)
+        assert not env.push_velocity.any()
+    observations, _, done, _ = env.step(ZERO)
+    assert done.all() and not (observations["actor"][:, 6:9] == by_hand).any()
+
+
+def test_endless_episodes_outlast_falls_and_their_time(go2, make_scenarios):
+    cfg = TaskCfg(episode_s=0.2)
+    env = VelocityEnv(CpuBackend(go2, 4), cfg, endless=True)
+    begin(env, make_scenarios(cfg, actuation__effort_limit=0.0))
+    dones = [env.step(ZERO)[2].any() for _ in range(60)]
+    assert not any(dones) and (env.episode_length_buf == 60).all()
+    causes = env.find_falls(env.motion)
+    assert (causes > 0).all() and len(env.episodes.table()) == 0
+
+
+def test_exchanged_scenarios_go_on_with_the_episodes(make_env, make_scenarios):
+    env, undisturbed = make_env(), make_env()
+    scenarios = make_scenarios(env.cfg, m=4)
+    heavier = make_scenarios(env.cfg, m=4, mass__scale=2.0)
+    for each in (env, undisturbed):
+        begin(each, scenarios)
+        for _ in range(20):
+            each.step(torch.ones((4, 12)))
+    batch = env.backend._batch
+    qpos, qvel = batch.bind("qpos").copy(), batch.bind("qvel").copy()
+    seen = env.exchange(
+        dataclasses.replace(
+            heavier,
+            pool=dataclasses.replace(heavier.pool, start_qpos=qpos, start_qvel=qvel),
+            commands=scenarios.commands,
+        )
+    )
+    torch.testing.assert_close(
+        seen["actor"], undisturbed.get_observations()["actor"], atol=1e-6, rtol=1e-6
+    )
+    before = undisturbed.get_observations()["privileged"]
+    assert not torch.equal(seen["privileged"], before)
+    for each in (env, undisturbed):
+        each.step(torch.ones((4, 12)))
+    assert (env.episode_length_buf == 21).all()
+    height, before = (each.motion.height for each in (env, undisturbed))
+    assert not torch.equal(height, before)
 
 
 @pytest.mark.parametrize("changes", [{"episode_s": 0.0}, {"episode_s": -1.0}])

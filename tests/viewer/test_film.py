@@ -13,8 +13,12 @@ from horizon_rl.policies.load import load_policy
 from horizon_rl.robots.picture import choose_gl
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer import movie
-from horizon_rl.viewer.body_variant import PAPER_ROBOTS
-from horizon_rl.viewer.montage import draw_parade, film_parade, start_parade
+from horizon_rl.viewer.montage import (
+    PAPER_ROBOTS,
+    draw_parade,
+    film_parade,
+    start_parade,
+)
 from horizon_rl.viewer.movie import MovieCfg, parse_size
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
@@ -69,7 +73,7 @@ def test_push_is_marked_in_red():
 
 def test_montage_shows_the_seven_robots_of_the_paper():
     sessions = start_parade(load_policy("base-mlp"), (0.8, 0.0, 0.0))
-    assert [session.outfit.robot for session in sessions] == list(PAPER_ROBOTS)
+    assert [session.body.robot for session in sessions] == list(PAPER_ROBOTS)
     cfg = MovieCfg(width=640, height=300, fps=5.0)
     first, *_, last = film_parade(sessions, cfg, 0.6)
     assert first.shape == (300, 640, 3)

@@ -15,7 +15,7 @@ from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.body_variant import Outfit
+from horizon_rl.viewer.body_variant import BodyVariant
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup, load_scenario
 from horizon_rl.viewer.state_transfer import read_state
@@ -57,7 +57,7 @@ def test_change_of_physics_keeps_pose_and_speed():
 
 def test_push_changes_the_velocity_by_what_was_asked_in_the_robots_own_frame():
     session = advance(start(), 1.0)
-    state = session.backend.state
+    state = session.env.backend.state
     # Turned left by a quarter: its left is the world's -x.
     state.root_quat[0] = state.root_quat.new_tensor((0.5**0.5, 0.0, 0.0, 0.5**0.5))
     session.push(np.array((0.0, 0.7)))
@@ -74,10 +74,10 @@ def slide_m(friction: float) -> float:
     session = advance(start(), 1.0)
     names = ("contact.static_friction", "contact.dynamic_friction")
     session.set_values({name: np.array([friction]) for name in names})
-    before = session.backend.state.root_position[0].clone()
+    before = session.env.backend.state.root_position[0].clone()
     session.push(np.array((0.6, 0.0)))
     advance(session, 1.0)
-    return float((session.backend.state.root_position[0] - before).norm())
+    return float((session.env.backend.state.root_position[0] - before).norm())
 
 
 def test_robot_slides_further_on_ice():
@@ -87,7 +87,7 @@ def test_robot_slides_further_on_ice():
 def test_payload_adds_its_mass_and_keeps_the_pose():
     session = advance(start("base-mlp"), 0.5)
     before = read_state(session.robot, session.state)
-    session.wear(Outfit(robot="go2", payload_kg=4.0, payload_x_m=0.1))
+    session.change_body(BodyVariant(robot="go2", payload_kg=4.0, payload_x_m=0.1))
     after = read_state(session.robot, session.state)
     assert session.readout().mass_kg == pytest.approx(15.206 + 4.0, abs=0.01)
     np.testing.assert_allclose(after.qpos[:19], before.qpos[:19], atol=1e-9)
@@ -98,35 +98,35 @@ def test_payload_adds_its_mass_and_keeps_the_pose():
 def test_stilts_lift_the_trunk_and_leave_the_feet_on_the_ground():
     session = advance(start(), 1.0)
     before = session.readout().height_m
-    session.wear(session.outfit.with_intervention("stilts", True))
+    session.change_body(session.body.with_intervention("stilts", True))
     assert 0.09 < session.readout().height_m - before < 0.15
     advance(session, 0.04)
-    assert session.backend.state.foot_force.sum() > 50.0
+    assert session.env.backend.state.foot_force.sum() > 50.0
 
 
 def test_locked_knees_do_not_move():
     session = start("base-mlp")
     session.drive(np.array((0.8, 0.0, 0.0)))
     advance(session, 0.5)
-    session.wear(session.outfit.with_intervention("front-knees-locked", True))
-    knees = session.backend.state.joint_position[0, [2, 5]].clone()
+    session.change_body(session.body.with_intervention("front-knees-locked", True))
+    knees = session.env.backend.state.joint_position[0, [2, 5]].clone()
     for _ in range(50):
         session.step()
-        now = session.backend.state.joint_position[0, [2, 5]]
+        now = session.env.backend.state.joint_position[0, [2, 5]]
         assert (now - knees).abs().max() < 2e-3
 
 
 def test_interventions_come_off_again():
     session = start()
-    session.wear(session.outfit.with_intervention("payload-5kg", True))
-    session.wear(session.outfit.with_intervention("payload-5kg", False))
-    assert session.outfit == Outfit(robot="go2")
+    session.change_body(session.body.with_intervention("payload-5kg", True))
+    session.change_body(session.body.with_intervention("payload-5kg", False))
+    assert session.body == BodyVariant(robot="go2")
     assert session.readout().mass_kg == pytest.approx(15.206, abs=0.01)
 
 
 def test_another_robot_stands_at_its_own_height():
     session = advance(start(), 0.5)
-    session.wear(Outfit(robot="b2"))
+    session.change_body(BodyVariant(robot="b2"))
     advance(session, 1.0)
     assert 0.47 < session.readout().height_m < 0.55
     assert not session.fallen
@@ -164,7 +164,7 @@ def test_imported_robot_is_changed_in_mid_stride_but_takes_no_payload():
     assert session.readout().mass_kg == pytest.approx(1.5 * before.mass_kg)
     assert session.readout().height_m == pytest.approx(before.height_m)
     with pytest.raises(InputError, match="presets only"):
-        session.wear(Outfit(robot=path, payload_kg=3.0))
+        session.change_body(BodyVariant(robot=path, payload_kg=3.0))
     session.step()
 
 
@@ -220,8 +220,8 @@ def test_wrong_scenario_is_refused_with_what_is_accepted(name, message):
 
 def test_scenario_of_an_intervention_has_its_body():
     setup = load_scenario("interventions:stilts#2")
-    assert setup.outfit == Outfit(robot="go2", interventions=("stilts",))
-    assert setup.title == "interventions:stilts#2"
+    assert setup.body == BodyVariant(robot="go2", interventions=("stilts",))
+    assert setup.scenario == "interventions:stilts#2"
 
 
 def test_actions_are_late_from_now_on():
@@ -276,12 +276,12 @@ def test_readings_that_are_lost_from_now_on_leave_the_last_one():
 
 def test_push_before_the_first_step_comes_once():
     setup = load_scenario("ood:disturbance@0.5#0")
-    assert setup.script is not None
-    now = np.where(np.arange(len(setup.script.push_steps)) == 0, 0, 10_000)
-    script = replace(setup.script, push_steps=now)
-    session = Session(load_policy("base-mlp"), replace(setup, script=script))
+    now = np.where(np.arange(len(setup.push_steps)) == 0, 0, 10_000)
+    session = Session(load_policy("base-mlp"), replace(setup, push_steps=now))
     session.step()
-    np.testing.assert_array_equal(session.last_push, session.planned_push)
+    np.testing.assert_allclose(session.last_push, session.planned_push, rtol=1e-6)
+    session.step()
+    assert session.last_push_step == 0
 
 
 def test_example_in_the_docs_runs():
@@ -297,8 +297,8 @@ def test_example_in_the_docs_runs():
 def test_file_that_has_changed_is_built_anew(tmp_path):
     path = tmp_path / "mine.xml"
     shutil.copy(Path(__file__).parents[2] / "examples" / "own_robot.xml", path)
-    outfit = Outfit(robot=str(path))
-    first = outfit.build()
-    assert outfit.build() is first
+    body = BodyVariant(robot=str(path))
+    first = body.build()
+    assert body.build() is first
     os.utime(path, ns=(0, 10**18))
-    assert outfit.build() is not first
+    assert body.build() is not first

@@ -72,8 +72,8 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
     errors = open_viewer(page, walking.url)
     canvas = page.locator("canvas").first
     before = canvas.screenshot()
-    place = session.backend.state.root_position[0, 0].item()
-    wait_for(lambda: session.backend.state.root_position[0, 0].item() > place + 0.2)
+    place = session.env.backend.state.root_position[0, 0].item()
+    wait_for(lambda: session.env.backend.state.root_position[0, 0].item() > place + 0.2)
     assert canvas.screenshot() != before
 
     # A slider changes the physics: a heavier robot stands lower.
@@ -94,7 +94,7 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
     # A knee is locked in place, and the page shows the new body.
     page.get_by_role("tab", name="Body").click()
     page.get_by_text("front-knees-locked", exact=True).click()
-    wait_for(lambda: session.outfit.name == "go2+front-knees-locked")
+    wait_for(lambda: session.body.name == "go2+front-knees-locked")
 
     # A push pushes.
     page.get_by_role("tab", name="Drive").click()

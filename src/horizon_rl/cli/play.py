@@ -153,7 +153,7 @@ def _start(
     policy: EvaluatedPolicy, setup: Setup, cmd: PlayCmd, exact: bool = False
 ) -> Session:
     session = Session(policy, setup, exact)
-    if setup.script is None:
+    if not setup.scenario:
         session.drive(np.array(cmd.command or WALK))
     return session
 
@@ -180,7 +180,7 @@ def _serve(cmd: PlayCmd, session: Session) -> None:
 def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
     sources = [source for source in (cmd.policy, cmd.versus) if source]
     # In a scenario exactly what `horizon eval` has counted.
-    exact = setup.script is not None
+    exact = bool(setup.scenario)
     sessions = [_start(_load(source), setup, cmd, exact) for source in sources]
     seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
     cfg = _movie_cfg(cmd, MovieCfg())

@@ -11,7 +11,7 @@ import math
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.physics import CONTROL_DT, Backend, WorldState
+from horizon_rl.physics import CONTROL_DT, Backend
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.task.config import TaskCfg
@@ -22,7 +22,7 @@ from horizon_rl.task.noise import fold_seed, random_rows
 from horizon_rl.task.observations import observe
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
-from horizon_rl.task.sensing import Sensors, make_sensors
+from horizon_rl.task.sensing import make_sensors
 from horizon_rl.task.table import WorldTable
 
 NUM_ACTIONS = 12
@@ -33,16 +33,26 @@ CONTACT_FORCE = 1.0
 class VelocityEnv:
     """n robots that are told how fast to go; has the interface of rsl_rl's `VecEnv`."""
 
-    def __init__(self, backend: Backend, cfg: TaskCfg, max_records: int = 16384):
+    def __init__(
+        self,
+        backend: Backend,
+        cfg: TaskCfg,
+        max_records: int = 16384,
+        endless: bool = False,
+    ):
         """Wrap a backend; `begin` must follow before the first step.
 
         Args:
             backend: Simulates the worlds.
             cfg: The task.
             max_records: Finished episodes to remember.
+            endless: Whether episodes go on after a fall and past their time, until the
+                next `begin`: for viewers.
         """
         n, device = backend.num_worlds, backend.device
-        self.backend, self.cfg = backend, cfg
+        self.backend, self.cfg, self._endless = backend, cfg, endless
+        self.action_scale = cfg.action_scale
+        """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
         self.max_episode_length = cfg.max_steps
         self.episodes = EpisodeRecorder(n, max_records, device)
@@ -57,17 +67,19 @@ class VelocityEnv:
         self._last_action = torch.zeros((n, NUM_ACTIONS), device=device)
         self._last_velocity = torch.zeros((n, NUM_ACTIONS), device=device)
         self._target = torch.zeros((n, NUM_ACTIONS), device=device)
-        self._push = torch.zeros((n, 2), device=device)
+        self.push_velocity = torch.zeros((n, 2), device=device)
+        """[n, 2] what the scenarios pushed each trunk by in the last step, m/s."""
         self._air_time = torch.zeros((n, 4), device=device)
         self._reward = torch.zeros(n, device=device)
         self._timed_out = torch.zeros(n, dtype=torch.bool, device=device)
         self._done = torch.zeros(n, dtype=torch.bool, device=device)
-        self._level_enough = least_level(cfg)
+        # The vertical part of gravity's direction, in the trunk's frame, at the limit.
+        self._tilt_threshold = -math.cos(math.radians(cfg.tilt_limit_deg))
 
     def begin(
         self, scenarios: Scenarios, seed: int, rows: torch.Tensor | None = None
     ) -> TensorDict:
-        """Start anew: all worlds reset, all randomness from `seed`, records empty.
+        """Start over: all worlds reset, all randomness from `seed`, records empty.
 
         Args:
             scenarios: Rows that worlds take, a random one at every reset.
@@ -77,23 +89,12 @@ class VelocityEnv:
         noise_key = fold_seed(seed)
         self._noise_key.fill_(noise_key)
         self._row_key.fill_(fold_seed(noise_key))
-        self._table = WorldTable(scenarios, self.num_envs, self.device)
-        signals = self._table.signals
-        self._delay = make_delay(scenarios.pool, signals, NUM_ACTIONS)
-        self._sensors = make_sensors(
-            self.cfg.noise, signals, self.num_envs, self.device
-        )
-        self.backend.load(scenarios.pool)
+        self._load(scenarios)
         self.episodes.clear()
         self._steps.zero_()
         rows = self._draw_rows() if rows is None else rows
         if int(rows.min()) < 0 or int(rows.max()) >= len(scenarios):
             raise InputError(f"rows must lie in 0..{len(scenarios) - 1}")
-        # Recorded anew: the table lies elsewhere now.
-        works = self._plan_step, self._judge_step, self._observe_worlds
-        self._plan, self._judge, self._observe = (
-            Recorded(compiled(work, self.device, "task"), self.device) for work in works
-        )
         self._observations = self._compute_observations().clone()
         self._done.fill_(True)
         self._start_episodes(rows)
@@ -107,13 +108,49 @@ class VelocityEnv:
         """Take actions [n, 12]; what is returned is the caller's to keep."""
         self._action.copy_(actions)
         self._plan()
-        self.backend.push(self._push)
+        self.backend.push(self.push_velocity)
         self.backend.step(self._target)
         self._judge()
         self.backend.reset(self._done, self._rows)
         self._observe()
         extras = {"time_outs": self._timed_out.clone()}
         return self.get_observations(), self._reward.clone(), self._done.clone(), extras
+
+    def exchange(
+        self, scenarios: Scenarios, backend: Backend | None = None
+    ) -> TensorDict:
+        """Change the scenarios of running episodes, which keep their rows and go on.
+
+        The worlds continue from the start states of the new rows: put in there where
+        they are.
+
+        Args:
+            scenarios: As many as before.
+            backend: In place of the last one, for bodies of another structure.
+        """
+        self.backend = backend or self.backend
+        self._load(scenarios)
+        everyone = torch.ones_like(self._done)
+        self._table.take(everyone, self._rows)
+        # As if the delay had always been so: else robots would twitch.
+        self._delay.settle(self._last_action)
+        self.backend.reset(everyone, self._rows)
+        # New sensors have no last reading, and the first of an episode is never lost.
+        lengths = self._lengths.clone()
+        self._lengths.zero_()
+        self._observe()
+        self._lengths.copy_(lengths)
+        self._observe()
+        return self.get_observations()
+
+    def drive(self, command: torch.Tensor) -> None:
+        """Command robots by hand, [n, 3], until their episodes end.
+
+        The commands and pushes that their scenarios still have are dropped.
+        """
+        self._table.commands.copy_(command.unsqueeze(1))
+        self._table.push_steps.fill_(-1.0)
+        self._observe()
 
     def get_observations(self) -> TensorDict:
         """Return a copy of what the worlds show now."""
@@ -135,22 +172,50 @@ class VelocityEnv:
         number = (self._lengths // self.cfg.hold_steps).clamp(max=last)
         return self._table.commands[self._ids, number]
 
+    @property
+    def motion(self) -> Motion:
+        """How the robots move now."""
+        return observe_motion(self.backend.state, self._table.default_pose)
+
+    def find_falls(self, motion: Motion) -> torch.Tensor:
+        """Return why each robot counts as fallen, [n], as indices of `FALL_CAUSES`."""
+        state = self.backend.state
+        # The gravest last.
+        cause = (state.trunk_force > CONTACT_FORCE).long()
+        cause = cause.masked_fill(motion.gravity[:, 2] > self._tilt_threshold, 2)
+        return cause.masked_fill(~state.healthy, 3)
+
+    def _load(self, scenarios: Scenarios) -> None:
+        """Make scenarios those whose rows worlds take from now on."""
+        self._table = WorldTable(scenarios, self.num_envs, self.device)
+        signals = self._table.signals
+        self._delay = make_delay(scenarios.pool, signals, NUM_ACTIONS)
+        self._sensors = make_sensors(
+            self.cfg.noise, signals, self.num_envs, self.device
+        )
+        self.backend.load(scenarios.pool)
+        # Recorded again: the table lies elsewhere now.
+        works = self._plan_step, self._judge_step, self._observe_worlds
+        self._plan, self._judge, self._observe = (
+            Recorded(compiled(work, self.device, "task"), self.device) for work in works
+        )
+
     # The three parts of a step that lie between the calls of the backend.
 
     def _plan_step(self) -> None:
-        """Say where the joints should go, and who is pushed; mostly nobody."""
+        """Compute the joints' targets, and which trunks are pushed; mostly none."""
         world = self._table
         now = world.push_steps == self._lengths.unsqueeze(1)
-        self._push.copy_((world.push_velocity * now.unsqueeze(-1)).sum(dim=1))
+        self.push_velocity.copy_((world.push_velocity * now.unsqueeze(-1)).sum(dim=1))
         arriving = self._delay.arrive(self._action)
-        self._target.copy_(world.default_pose + self.cfg.action_scale * arriving)
+        self._target.copy_(world.default_pose + self.action_scale * arriving)
 
     def _judge_step(self) -> None:
         """Reward what happened, end episodes, and choose the rows of the next."""
         world, state, command = self._table, self.backend.state, self.command
         self._lengths += 1
         self._steps += 1
-        motion = observe_motion(state, world.default_pose)
+        motion = self.motion
         touching = state.foot_force > CONTACT_FORCE
         reward = total_reward(
             Step(
@@ -170,7 +235,7 @@ class VelocityEnv:
             ),
             CONTROL_DT,
         )
-        # What a broken world says must not reach the learner.
+        # The numbers of an unhealthy world must not reach the learner.
         self._reward.copy_(reward.masked_fill(~state.healthy, 0.0))
         self._air_time.add_(CONTROL_DT).masked_fill_(touching, 0.0)
         self._last_action.copy_(self._action)
@@ -178,34 +243,38 @@ class VelocityEnv:
         self._start_episodes(self._draw_rows())
 
     def _observe_worlds(self) -> None:
-        """Note what the worlds show, after those that are done were reset."""
+        """Observe the worlds, after those that are done were reset."""
         self._last_velocity.copy_(self.backend.state.joint_velocity)
         for name, values in self._compute_observations().items():
             self._observations[name].copy_(values)
 
     def _compute_observations(self) -> TensorDict:
-        state = self.backend.state
-        return sense(
-            self._sensors,
-            (self._noise_key, self._noise_ids, self._lengths),
-            state,
-            observe_motion(state, self._table.default_pose),
+        moment = self._noise_key, self._noise_ids, self._lengths
+        observations = observe(
+            self.motion,
             self.command,
             self._last_action,
+            (self.backend.state.foot_force > CONTACT_FORCE).float(),
             self._table.privileged,
+            noise=self._sensors.errors(*moment),
         )
+        actor = self._sensors.receive(observations["actor"], *moment)
+        return observations.set("actor", actor)
 
     def _end_episodes(self, motion: Motion, command: torch.Tensor) -> None:
-        """Add the step to the records; find who timed out and who is done."""
-        state, broken = self.backend.state, ~self.backend.state.healthy
+        """Add the step to the records; find which worlds timed out or are done."""
+        unhealthy = ~self.backend.state.healthy
         error = (command[:, :2] - motion.linear_velocity[:, :2]).norm(dim=1)
         yaw_error = (command[:, 2] - motion.angular_velocity[:, 2]).abs()
         self.episodes.add(
-            error.masked_fill(broken, 0.0),
-            yaw_error.masked_fill(broken, 0.0),
+            error.masked_fill(unhealthy, 0.0),
+            yaw_error.masked_fill(unhealthy, 0.0),
             self._reward,
         )
-        cause = find_falls(state, motion, self._level_enough)
+        if self._endless:
+            self._done.fill_(False)
+            return
+        cause = self.find_falls(motion)
         fell = cause > 0
         self._timed_out.copy_((self._lengths >= self.max_episode_length) & ~fell)
         self._done.copy_(self._timed_out | fell)
@@ -215,7 +284,7 @@ class VelocityEnv:
         return random_rows(self._row_key, self._ids, self._steps, self._table.num_rows)
 
     def _start_episodes(self, rows: torch.Tensor) -> None:
-        """Give worlds that are done their rows; of their last episode nothing stays."""
+        """Give worlds that are done their new rows, and forget their last episode."""
         done = self._done
         self._rows.copy_(torch.where(done, rows, self._rows))
         self._noise_ids.copy_(self._table.ids[self._rows])
@@ -224,38 +293,3 @@ class VelocityEnv:
         self._air_time.masked_fill_(done.unsqueeze(1), 0.0)
         self._last_action.masked_fill_(done.unsqueeze(1), 0.0)
         self._delay.forget(done)
-
-
-def least_level(cfg: TaskCfg) -> float:
-    """Return the largest vertical share of gravity, in the trunk's frame, that stands."""
-    return -math.cos(math.radians(cfg.tilt_limit_deg))
-
-
-def sense(
-    sensors: Sensors,
-    moment: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-    state: WorldState,
-    motion: Motion,
-    command: torch.Tensor,
-    last_action: torch.Tensor,
-    privileged: torch.Tensor,
-) -> TensorDict:
-    """Observe worlds through their sensors; `moment` is as in `symmetric_noise`."""
-    observations = observe(
-        motion,
-        command,
-        last_action,
-        (state.foot_force > CONTACT_FORCE).float(),
-        privileged,
-        noise=sensors.errors(*moment),
-    )
-    actor = sensors.receive(observations["actor"], *moment)
-    return observations.set("actor", actor)
-
-
-def find_falls(state: WorldState, motion: Motion, level_enough: float) -> torch.Tensor:
-    """Say who has fallen and why, [n], as indices of `FALL_CAUSES`; 0 has not."""
-    # The gravest last.
-    cause = (state.trunk_force > CONTACT_FORCE).long()
-    cause = cause.masked_fill(motion.gravity[:, 2] > level_enough, 2)
-    return cause.masked_fill(~state.healthy, 3)

@@ -72,7 +72,8 @@ class EpisodeRecorder:
 
     def __init__(self, num_worlds: int, capacity: int, device: torch.device):
         self.capacity = capacity
-        self._sums = torch.zeros((num_worlds, 3), device=device)
+        self.sums = torch.zeros((num_worlds, 3), device=device)
+        """Of the running episodes: tracking error, yaw error, reward."""
         # The last row takes what is not to be kept: no branch, no host sync.
         self._ring = torch.zeros((capacity + 1, len(COLUMNS)), device=device)
         self._first = torch.zeros((num_worlds, len(COLUMNS)), device=device)
@@ -80,13 +81,13 @@ class EpisodeRecorder:
 
     def clear(self) -> None:
         """Forget finished and running episodes."""
-        self._sums.zero_()
+        self.sums.zero_()
         self._first.zero_()
         self._count.zero_()
 
     def add(self, error: torch.Tensor, yaw_error: torch.Tensor, reward: torch.Tensor):
         """Add one control step's errors and reward, [n] each."""
-        self._sums += torch.stack((error, yaw_error, reward), dim=1)
+        self.sums += torch.stack((error, yaw_error, reward), dim=1)
 
     def finish(
         self,
@@ -98,14 +99,14 @@ class EpisodeRecorder:
     ) -> None:
         """Record the episodes that are `done` [n], which lasted `length` steps."""
         steps = length.clamp(min=1).unsqueeze(1)
-        means = self._sums[:, :2] / steps
+        means = self.sums[:, :2] / steps
         table = torch.stack(
             (
                 (step - length).float(),
                 length.float(),
                 means[:, 0],
                 means[:, 1],
-                self._sums[:, 2],
+                self.sums[:, 2],
                 cause.float(),
                 row.float(),
             ),
@@ -116,7 +117,7 @@ class EpisodeRecorder:
         slot = (self._count + done.cumsum(0) - 1) % self.capacity
         self._ring[slot.masked_fill(~done, self.capacity)] = table
         self._count += done.sum()
-        self._sums *= (~done).unsqueeze(1)
+        self.sums *= (~done).unsqueeze(1)
 
     def recent(self, count: int) -> torch.Tensor:
         """Return how many of the last `count` episodes there are, their mean length and

@@ -56,7 +56,7 @@ def film_sessions(
 
 def advance(session: Session, steps: int) -> None:
     """Play on for so many control steps."""
-    with cores_for_physics(session.backend):
+    with cores_for_physics(session.env.backend):
         for _ in range(steps):
             session.step()
 
@@ -75,12 +75,12 @@ class Camera:
         self._session, self._height_m = session, height_m
         # A narrow picture shows as much as a wide one, from further away.
         self._distance_legs = DISTANCE_LEGS * max(1.0, 1.25 / aspect)
-        self._place = session.backend.state.root_position[0, :2].numpy().copy()
+        self._place = session.env.backend.state.root_position[0, :2].numpy().copy()
 
     def follow(self, fps: float) -> View:
         """Move on by one frame, and say where from to look."""
         robot = self._session.robot
-        there = self._session.backend.state.root_position[0, :2].numpy()
+        there = self._session.env.backend.state.root_position[0, :2].numpy()
         self._place += (1.0 - (1.0 - FOLLOW) ** (25.0 / fps)) * (there - self._place)
         return View(
             lookat_m=(*self._place.tolist(), 0.7 * robot.standing_height_m),
@@ -102,7 +102,7 @@ def _caption(pixels: np.ndarray, session: Session) -> np.ndarray:
     setup = session.setup
     values = describe_values(setup.catalogue, session.values)
     physics = fit_items(values, size, width - 2 * gap)
-    body = session.outfit.name
+    body = session.body.name
     lines = [
         Line(text=session.policy.name, at=(gap, gap), size=large, bold=True),
         Line(
@@ -112,7 +112,7 @@ def _caption(pixels: np.ndarray, session: Session) -> np.ndarray:
             anchor="ra",
         ),
         Line(
-            text="  ".join(filter(None, (body, setup.title))),
+            text="  ".join(filter(None, (body, setup.scenario))),
             at=(gap, gap + 1.35 * large),
             size=size,
             color=GREY,

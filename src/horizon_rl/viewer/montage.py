@@ -7,7 +7,6 @@ import numpy as np
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.body_variant import PAPER_ROBOTS
 from horizon_rl.viewer.captions import GREY, INK, RED, Line, write_lines
 from horizon_rl.viewer.film import Camera, advance, make_actor
 from horizon_rl.viewer.movie import MovieCfg
@@ -15,6 +14,8 @@ from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Actor, Studio, View
 
+PAPER_ROBOTS = ("go2", "go1", "a1", "spot", "cyberdog1", "b1", "b2")
+"""The seven robots that the paper evaluates on."""
 COLUMNS = 4
 MONTAGE = MovieCfg(width=1280, height=600)
 PANEL_HEIGHT_M = 1.5
@@ -124,7 +125,7 @@ def _draw_row(
 
 
 def _name(session: Session, size: int) -> list[Line]:
-    body = load_preset(session.outfit.robot)
+    body = load_preset(session.body.robot)
     about, color = f"{body.total_mass_kg:.0f} kg", GREY
     if session.fallen:
         about, color = f"fell after {session.fallen_step * CONTROL_DT:.1f} s", RED

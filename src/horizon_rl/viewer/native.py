@@ -49,7 +49,7 @@ def play_native(session: Session) -> None:
     data = read_state(robot, session.state)
     pressed: SimpleQueue[int] = SimpleQueue()
     with _open_window(robot, data, pressed.put) as window:
-        with cores_for_physics(session.backend):
+        with cores_for_physics(session.env.backend):
             while window.is_running():
                 while not pressed.empty():
                     press(session, pressed.get())

@@ -61,7 +61,7 @@ class Page:
     def run(self) -> None:
         """Simulate in real time until stopped."""
         last_readout = 0.0
-        with cores_for_physics(self.session.backend):
+        with cores_for_physics(self.session.env.backend):
             while not self._stopped:
                 began = time.perf_counter()
                 self._do_all()

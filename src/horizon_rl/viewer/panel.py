@@ -11,7 +11,7 @@ from horizon_rl.evaluation.suite import PUSH
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots import INTERVENTIONS, preset_names
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.body_variant import Outfit
+from horizon_rl.viewer.body_variant import BodyVariant
 from horizon_rl.viewer.knobs import Knob, add_knobs, draw_group
 from horizon_rl.viewer.levels import compare_levels, read_mastered
 from horizon_rl.viewer.page import Page
@@ -87,7 +87,7 @@ class Panel:
             self._on(slider, lambda _: None)  # A push reads them.
         with gui.add_folder("Run"):
             self._button("Reset", self._reset, "R")
-            if session.setup.script:
+            if session.setup.scenario:
                 self._button("Replay the scenario", self._replay)
             auto = gui.add_checkbox("stand up after a fall", session.auto_reset)
             pause = gui.add_checkbox("pause", False)
@@ -98,15 +98,15 @@ class Panel:
         gui.add_markdown(HELP)
 
     def _add_body(self, policies: Sequence[str], source: str) -> None:
-        gui, outfit = self._gui, self._session.outfit
-        robots = list(dict.fromkeys((outfit.robot, *preset_names())))
+        gui, body = self._gui, self._session.body
+        robots = list(dict.fromkeys((body.robot, *preset_names())))
         policy = gui.add_dropdown("policy", policies, initial_value=source)
-        self._robot = gui.add_dropdown("robot", robots, initial_value=outfit.robot)
+        self._robot = gui.add_dropdown("robot", robots, initial_value=body.robot)
         self._on(policy, self._use_policy)
-        self._on(self._robot, lambda robot: self._wear(Outfit(robot=robot)))
+        self._on(self._robot, lambda robot: self._change_body(BodyVariant(robot=robot)))
         with gui.add_folder("Interventions"):
             self._boxes = {
-                name: gui.add_checkbox(name, name in outfit.interventions)
+                name: gui.add_checkbox(name, name in body.interventions)
                 for name in INTERVENTIONS
             }
         for name, box in self._boxes.items():
@@ -173,13 +173,13 @@ class Panel:
         self._mastered = read_mastered(source)
 
     def _intervene(self, name: str, present: bool) -> None:
-        self._wear(self._session.outfit.with_intervention(name, present))
+        self._change_body(self._session.body.with_intervention(name, present))
 
     def _load(self, **changes: float) -> None:
-        self._wear(replace(self._session.outfit, **changes))
+        self._change_body(replace(self._session.body, **changes))
 
-    def _wear(self, outfit: Outfit) -> None:
-        self._session.wear(outfit)
+    def _change_body(self, body: BodyVariant) -> None:
+        self._session.change_body(body)
         self._page.show_robot()
 
     # What they show.
@@ -191,7 +191,7 @@ class Panel:
         )
         factor = self._page.pace.real_time_factor()
         self._readout.content = write_readout(session.readout(), reaches, factor)
-        if session.script:
+        if session.driven is None:
             self._show_command()
 
     def _show_command(self) -> None:
@@ -200,17 +200,17 @@ class Panel:
 
     def _sync(self) -> None:
         """Bring all controls to what the session is: something else has changed it."""
-        outfit = self._session.outfit
+        body = self._session.body
         self._show_command()
         for knob in self._knobs:
             knob.show(self._session)
-        self._robot.value = outfit.robot
-        self._payload.value = outfit.payload_kg
-        self._payload_x.value = outfit.payload_x_m
+        self._robot.value = body.robot
+        self._payload.value = body.payload_kg
+        self._payload_x.value = body.payload_x_m
         for name, box in self._boxes.items():
-            box.value = name in outfit.interventions
+            box.value = name in body.interventions
         for control in (*self._boxes.values(), self._payload, self._payload_x):
-            control.disabled = not outfit.can_change
+            control.disabled = not body.can_change
 
     # How they are wired.
 

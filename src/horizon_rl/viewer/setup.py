@@ -9,46 +9,36 @@ from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import TaskCfg
-from horizon_rl.viewer.body_variant import Outfit, parse_outfit
+from horizon_rl.viewer.body_variant import BodyVariant, parse_body
 from horizon_rl.viewer.levels import Values
 
 SCENARIO = "SUITE:COLUMN[@SEVERITY][#NUMBER], as in ood:all@0.5#17"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Script:
-    """What happens by itself: the commands and pushes of a scenario."""
-
-    commands: np.ndarray
-    """[k, 3] one after the other, each for `TaskCfg.hold_steps`."""
-    push_steps: np.ndarray
-    """[pushes] control step before which each push comes."""
-    noise_seed: int
-    row: int
-    """Number of the scenario: it has its own sensor noise."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Setup:
-    """A world to begin with."""
+    """A world to begin with, and what happens in it by itself."""
 
-    title: str
-    outfit: Outfit
+    body: BodyVariant
     catalogue: Catalogue
     values: Values
     task: TaskCfg = field(default_factory=TaskCfg)
-    script: Script | None = None
-    """None: commands and pushes are the user's."""
+    scenario: str = ""
+    """Its name, as `load_scenario` reads it; empty in free play."""
+    commands: np.ndarray = field(default_factory=lambda: np.zeros((1, 3)))
+    """[k, 3] one after the other, each for `TaskCfg.hold_steps`."""
+    push_steps: np.ndarray = field(default_factory=lambda: np.array([-1]))
+    """[pushes] control step before which each push comes; below 0: never."""
+    noise_seed: int = 0
+    noise_id: int = 0
+    """The scenario's id, for sensor noise of its own."""
 
 
 def free_setup(robot: str, catalogue: Catalogue | None = None) -> Setup:
     """Put a robot into the middle of the baseline ranges, nothing planned."""
     catalogue = catalogue or paper_catalogue()
     return Setup(
-        title="",
-        outfit=parse_outfit(robot),
-        catalogue=catalogue,
-        values=middle_values(catalogue),
+        body=parse_body(robot), catalogue=catalogue, values=middle_values(catalogue)
     )
 
 
@@ -65,13 +55,12 @@ def load_scenario(
     if not parts:
         raise InputError(f"scenario '{name}' is not of the form {SCENARIO}")
     source, column_name, severity, number = parts.groups()
-    suite = load_suite(
-        source, None if severity is None else _number(name, severity), robot, catalogue
-    )
+    level = None if severity is None else _number(name, severity, float)
+    row = 0 if number is None else int(_number(name, number, int))
+    suite = load_suite(source, level, robot, catalogue)
     columns = {column.name: column for column in suite.columns}
     if column_name not in columns:
         raise InputError(unknown("column", column_name, columns))
-    row = 0 if number is None else int(_number(name, number, whole=True))
     if not 0 <= row < suite.num_episodes:
         raise InputError(
             f"scenario '{name}': suite '{suite.name}' has 0..{suite.num_episodes - 1}"
@@ -79,23 +68,21 @@ def load_scenario(
     frozen = suite.frozen[column_name]
     at = "" if suite.severity is None else f"@{suite.severity:g}"
     return Setup(
-        title=f"{suite.name}:{column_name}{at}#{row}",
-        outfit=parse_outfit(columns[column_name].robot),
+        body=parse_body(columns[column_name].robot),
         catalogue=frozen.catalogue,
         values={k: np.atleast_1d(v[row]) for k, v in frozen.instances.items()},
         task=frozen.task,
-        script=Script(
-            commands=frozen.commands[row],
-            push_steps=frozen.push_steps[row],
-            noise_seed=frozen.noise_seed,
-            row=row,
-        ),
+        scenario=f"{suite.name}:{column_name}{at}#{row}",
+        commands=frozen.commands[row],
+        push_steps=frozen.push_steps[row],
+        noise_seed=frozen.noise_seed,
+        noise_id=row,
     )
 
 
-def _number(name: str, text: str, whole: bool = False) -> float:
+def _number(name: str, text: str, kind: type[float]) -> float:
     try:
-        return int(text) if whole else float(text)
+        return kind(text)
     except ValueError:
         raise InputError(
             f"scenario '{name}': '{text}' is no number. Accepted: {SCENARIO}"

@@ -1,4 +1,4 @@
-"""Carry a moving robot over into another model of it: new payload, stilts, locks."""
+"""Move a robot in mid-stride to another model of it: new payload, stilts, locks."""
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
@@ -9,7 +9,7 @@ from horizon_rl.physics.ground import reach_down
 from horizon_rl.robots import Robot
 
 
-def carry_state(
+def transfer_state(
     old: Robot, state: np.ndarray, new: Robot
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return qpos and qvel of `new` in the pose that `old` is in.
