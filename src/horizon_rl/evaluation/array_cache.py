@@ -4,9 +4,11 @@ A key is a hash over everything that can change the result, this software includ
 what has changed is looked for under another name and can never be taken for the old.
 """
 
+import ast
 import hashlib
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -25,17 +27,8 @@ ENGINES = (
     *("mujoco", "mjbatch", "mujoco-warp", "warp-lang"),
     *("torch", "numpy", "rsl-rl-lib", "onnxruntime", "scipy"),
 )
-SOURCES = (
-    "domains",
-    "evaluation",
-    "learning",
-    "physics",
-    "policies",
-    "robots",
-    "support",
-    "task",
-)
-"""Parts of this package that an episode hangs on."""
+COMPUTED_BY = ("horizon_rl.evaluation.evaluate", "horizon_rl.evaluation.statics")
+"""Modules whose results are kept."""
 
 
 def default_folder() -> Path:
@@ -57,15 +50,52 @@ def make_key(**facts: Any) -> str:
 @cache
 def software() -> dict[str, str]:
     """Name the versions of the engines, and hash this package's own source."""
-    digest = hashlib.sha256()
-    root = Path(str(files("horizon_rl")))
-    for part in SOURCES:
-        for file in [root / part, *sorted((root / part).rglob("*"))]:
-            if file.suffix in (".py", ".toml"):
-                digest.update(file.relative_to(root).as_posix().encode())
-                digest.update(file.read_bytes())
+    digest, root = hashlib.sha256(), _package_folder()
+    for file in sorted(source_files(COMPUTED_BY)):
+        digest.update(file.relative_to(root).as_posix().encode())
+        digest.update(file.read_bytes())
     found = {name: _version(name) for name in ENGINES}
     return {**found, "horizon-rl": digest.hexdigest()}
+
+
+def source_files(modules: Iterable[str]) -> set[Path]:
+    """Return the files of this package that `modules` may run, themselves included.
+
+    Imports count wherever they are: in functions, for type checkers only, and modules
+    that a text names, since code may import them later. Tables (.toml) count with the
+    package they lie in.
+    """
+    root, todo, found = _package_folder(), set(modules), set[Path]()
+    while todo:
+        # A function's name leads to no file, but its module is among the parents.
+        *parents, name = todo.pop().split(".")
+        folder = root.parent.joinpath(*parents)
+        for file in {folder / f"{name}.py", folder / name / "__init__.py"} - found:
+            if file.exists():
+                found.add(file)
+                todo |= _named_modules(file)
+                if file.stem == "__init__" and name != root.name:
+                    found.update(file.parent.rglob("*.toml"))
+        if parents:
+            todo.add(".".join(parents))
+    return found
+
+
+def _named_modules(file: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                names |= {f"{module}.{alias.name}" for alias in node.names}
+            case ast.Import():
+                names |= {alias.name for alias in node.names}
+            case ast.Constant(value=str(text)):  # As in "package.module:Class".
+                names.add(text.partition(":")[0])
+    return {name for name in names if re.fullmatch(r"horizon_rl(\.\w+)+", name)}
+
+
+def _package_folder() -> Path:
+    return Path(str(files("horizon_rl")))
 
 
 def _version(package: str) -> str:

@@ -7,9 +7,18 @@ from dataclasses import fields, replace
 import pytest
 from tables import assert_equal, constant, head
 
+from horizon_rl.evaluation import array_cache
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.array_cache import SOURCES, ArrayCache, default_folder
+from horizon_rl.evaluation.array_cache import (
+    COMPUTED_BY,
+    ArrayCache,
+    default_folder,
+    source_files,
+)
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.task import EpisodeTable, SuccessCfg, rollout
 
 
@@ -120,13 +129,64 @@ def test_changed_software_never_meets_what_is_kept(
     assert len(count_runs) == 24
 
 
-def test_software_is_all_that_an_evaluation_imports():
-    code = "import sys, horizon_rl.evaluation.evaluate\nprint(*sys.modules)"
-    modules = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    parts = {m.split(".")[1] for m in modules if m.startswith("horizon_rl.")}
-    # No episode hangs on how errors are told, files written and models found.
-    harmless = {"curriculum", "durable", "errors", "models", "ranks"}
-    assert parts - harmless == {part.removesuffix(".py") for part in SOURCES}
+EVALUATE = """
+import sys
+from horizon_rl.domains import paper_catalogue
+from horizon_rl.evaluation.array_cache import ArrayCache
+from horizon_rl.evaluation.evaluate import Evaluator
+from horizon_rl.evaluation.statics import impossible_share
+from horizon_rl.evaluation.suite import Column, Suite, spans_at
+from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.policies.learned import load_actor
+from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.onnx_graph import export_onnx
+from horizon_rl.task import TaskCfg
+
+column = Column(name="a", spans=spans_at(paper_catalogue(), {}))
+suite = Suite(name="s", columns=(column,), task=TaskCfg(episode_s=0.1))
+for policy in sys.argv[1:]:
+    Evaluator(ArrayCache(None)).evaluate(load_policy(policy), suite, 2)
+impossible_share(suite.frozen["a"], 2, ArrayCache(None))
+for name, module in sys.modules.items():
+    if name.startswith("horizon_rl"):
+        print(module.__file__)
+"""
+
+
+def test_key_covers_every_module_that_an_evaluation_loads(make_checkpoint, tmp_path):
+    path = make_checkpoint("transformer")
+    actor = load_actor(load_checkpoint(path), 45, 12)
+    export_onnx(actor, tmp_path / "a.onnx")
+    command = [sys.executable, "-c", EVALUATE, str(path), str(tmp_path / "a.onnx")]
+    loaded = subprocess.check_output(command, text=True).split()
+    hashed = {str(file) for file in source_files(COMPUTED_BY)}
+    assert len(loaded) > 50 and not set(loaded) - hashed
+
+
+def test_key_covers_imports_wherever_they_are_and_nothing_else(tmp_path, monkeypatch):
+    root = tmp_path / "horizon_rl"
+    texts = {
+        "__init__.py": "",
+        "a/__init__.py": "",
+        "a/first.py": "from horizon_rl.b.second import X\nimport numpy",
+        "a/table.toml": "",
+        "a/model.json": "",
+        "a/other.py": "",
+        "b/__init__.py": "from horizon_rl.c import third",
+        "b/second.py": "X = 'horizon_rl.d:Named'",
+        "c/__init__.py": "",
+        "c/third.py": "def f():\n    import horizon_rl.a.late",
+        "a/late.py": "import horizon_rl.a.first",
+        "d.py": "",
+        "e.py": "",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    monkeypatch.setattr(array_cache, "_package_folder", lambda: root)
+    found = source_files(["horizon_rl.a.first"])
+    left_out = {"a/model.json", "a/other.py", "e.py"}
+    assert found == {root / name for name in texts.keys() - left_out}
 
 
 def cut(content: bytes) -> bytes:
