@@ -10,6 +10,13 @@ if any(find_spec(name) is None for name in NEEDED):
     collect_ignore_glob = ["test_*.py"]  # The base install cannot export.
 
 
+@pytest.fixture
+def random_obs():
+    import numpy as np
+
+    return np.random.default_rng(0).normal(size=(8, 5, 45)).astype(np.float32)
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
     """Return a function that exports a shipped policy once, with flags."""

@@ -1,40 +1,19 @@
-"""Policies from everywhere, and what is answered to what is none."""
+"""Policies by name: checkpoints, runs, Python code, and what is refused."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-import torch
-from onnx import TensorProto, helper
-from tensordict import TensorDict
+from acting import CPU, act, see
 
 from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.learning.checkpoint import RECORD, WEIGHTS, load_checkpoint
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.load import as_policy, load_policy
-from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.support.errors import InputError
-
-CPU = torch.device("cpu")
-
-
-def see(values: np.ndarray) -> TensorDict:
-    actor = torch.as_tensor(values, dtype=torch.float32)
-    return TensorDict({"actor": actor}, [len(actor)])
-
-
-def act(policy, values: np.ndarray) -> np.ndarray:
-    return policy.act(see(values)).numpy()
-
-
-@pytest.fixture
-def random_obs():
-    return np.random.default_rng(0).normal(size=(8, 5, 45)).astype(np.float32)
 
 
 def test_stand_holds_the_default_pose():
@@ -131,130 +110,6 @@ def test_directory_without_a_checkpoint_is_refused(tmp_path):
 def test_what_is_nowhere_is_refused(source):
     with pytest.raises(InputError, match="no policy|neither a checkpoint"):
         load_policy(source)
-
-
-# ONNX files.
-
-
-def write_onnx(path: Path, inputs, outputs, nodes, constants=()) -> Path:
-    """Write a small model; inputs and outputs are (name, shape) of floats."""
-
-    def values(pairs):
-        kind = TensorProto.FLOAT
-        return [helper.make_tensor_value_info(n, kind, shape) for n, shape in pairs]
-
-    arrays = [onnx.numpy_helper.from_array(x, name) for name, x in constants]
-    graph = helper.make_graph(nodes, "g", values(inputs), values(outputs), arrays)
-    opset = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
-    return path
-
-
-def counter(path: Path, worlds: int | str = 1, names=("h", "next_h")) -> Path:
-    """Write a policy that counts its steps: all actions are the number of the step."""
-    memory, remembered = names
-    nodes = [
-        helper.make_node("Add", [memory, "one"], [remembered]),
-        helper.make_node("MatMul", ["obs", "zeros"], ["nothing"]),
-        helper.make_node("Add", ["nothing", remembered], ["action"]),
-    ]
-    constants = [
-        ("one", np.ones((1, 12), np.float32)),
-        ("zeros", np.zeros((45, 12), np.float32)),
-    ]
-    inputs = [("obs", [worlds, 45]), (memory, [worlds, 12])]
-    outputs = [("action", [worlds, 12]), (remembered, [worlds, 12])]
-    return write_onnx(path, inputs, outputs, nodes, constants)
-
-
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
-def test_exported_file_acts_as_the_checkpoint(
-    make_checkpoint, tmp_path, random_obs, kind
-):
-    checkpoint = make_checkpoint(kind)
-    actor = load_actor(load_checkpoint(checkpoint), 45, 12)
-    export_onnx(actor, tmp_path / "a.onnx")
-    policies = [
-        load_policy(str(p)).make(CPU) for p in (checkpoint, tmp_path / "a.onnx")
-    ]
-    ended = torch.tensor([False, True, False, False, True])
-    for step, obs in enumerate(random_obs):
-        if step == 3:  # Two episodes end while the others go on.
-            for policy in policies:
-                policy.reset(ended)
-        expected, found = (act(policy, obs) for policy in policies)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("worlds", [1, "n"])
-@pytest.mark.parametrize("names", [("h", "next_h"), ("h_in", "h_out")])
-def test_memory_is_fed_back_and_blank_at_every_start(tmp_path, worlds, names):
-    policy = load_policy(str(counter(tmp_path / "c.onnx", worlds, names))).make(CPU)
-    obs = np.zeros((3, 45))
-    policy.reset(torch.ones(3, dtype=torch.bool))
-    assert [act(policy, obs)[:, 0].tolist() for _ in range(2)] == [[1] * 3, [2] * 3]
-    policy.reset(torch.tensor([False, True, False]))
-    assert act(policy, obs)[:, 0].tolist() == [3, 1, 3]
-    # Another number of worlds: nothing of the past is left.
-    policy.reset(torch.ones(2, dtype=torch.bool))
-    assert act(policy, obs[:2])[:, 0].tolist() == [1, 1]
-
-
-def linear(path: Path, shape: list, width: int, num_actions: int = 12) -> Path:
-    constants = [("w", np.zeros((width, num_actions), np.float32))]
-    node = helper.make_node("MatMul", ["obs", "w"], ["action"])
-    outputs = [("action", [None] * (len(shape) - 1) + [num_actions])]
-    return write_onnx(path, [("obs", shape)], outputs, [node], constants)
-
-
-@pytest.mark.parametrize(
-    ("shape", "width", "message"),
-    [
-        ([1, 48], 48, "'obs' takes 48 observations; the task has 45"),
-        ([45], 45, r"of shape \[45\]; expected: observations"),
-        ([16, 45], 45, "is for 16 worlds"),
-    ],
-)
-def test_file_of_another_shape_is_refused(tmp_path, shape, width, message):
-    path = linear(tmp_path / "x.onnx", shape, width)
-    with pytest.raises(InputError, match=message) as error:
-        load_policy(str(path))
-    assert str(error.value).startswith(str(path))
-
-
-def test_file_with_other_actions_is_refused_when_it_acts(tmp_path):
-    policy = load_policy(str(linear(tmp_path / "x.onnx", ["n", 45], 45, 11))).make(CPU)
-    with pytest.raises(InputError, match=r"shape \(3, 11\); 3 worlds need \(3, 12\)"):
-        Padded(policy, 3).act(see(np.zeros((3, 45))))
-
-
-def test_file_that_cannot_be_run_is_refused_when_it_acts(tmp_path):
-    policy = load_policy(str(linear(tmp_path / "x.onnx", ["n", "w"], 44))).make(CPU)
-    with pytest.raises(InputError, match="cannot be run"):
-        policy.act(see(np.zeros((3, 45))))
-
-
-def test_memory_without_an_output_is_refused(tmp_path):
-    path = counter(tmp_path / "c.onnx", names=("h", "later"))
-    with pytest.raises(InputError, match="'h' has no output 'next_h'.*action, later"):
-        load_policy(str(path))
-
-
-def test_what_is_no_onnx_is_refused(tmp_path):
-    path = tmp_path / "x.onnx"
-    with pytest.raises(InputError, match="No such file"):
-        load_policy(str(path))
-    for content in (b"", b"not a model"):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match="not a usable ONNX file"):
-            load_policy(str(path))
-
-
-def test_onnx_digest_is_that_of_the_content(tmp_path):
-    a, b = counter(tmp_path / "a.onnx"), counter(tmp_path / "b.onnx")
-    other = counter(tmp_path / "c.onnx", "n")
-    digests = [load_policy(str(path)).digest for path in (a, b, other)]
-    assert digests[0] == digests[1] != digests[2]
 
 
 # Python.
