@@ -22,10 +22,11 @@ from horizon_rl.cli.common import (
     refuse_changes,
 )
 from horizon_rl.policies.shipped import find_checkpoint
-from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.runs.paths import checkpoint_folder, journals_under
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.support.errors import (
     InputError,
+    NonFiniteError,
     RunError,
     needs_extra,
     require,
@@ -35,19 +36,19 @@ from horizon_rl.support.errors import (
 with needs_extra("train"):
     from horizon_rl.cli.before_after import print_before_after
     from horizon_rl.cli.tensorboard import open_writer, write_iteration, write_phase
-    from horizon_rl.learning import NonFiniteError
     from horizon_rl.show.training_board import TrainingBoard, verdict_line
     from horizon_rl.support.ranks import Ranks, join
-    from horizon_rl.training import (
-        Iteration,
+    from horizon_rl.training.config import TrainCfg
+    from horizon_rl.training.context import read_context
+    from horizon_rl.training.presets import (
         PolicyKind,
         Preset,
-        Run,
-        TrainCfg,
         preset_cfg,
-        read_context,
+        preset_policy,
+        shipped_start,
     )
-    from horizon_rl.training.presets import preset_policy, shipped_start
+    from horizon_rl.training.protocols import Iteration
+    from horizon_rl.training.run import Run
 
 RUNS = Path("logs/train")
 SCRATCH = "scratch"
@@ -184,7 +185,7 @@ def _named_run(path: Path) -> Path:
     """Return the directory of a run, where `last` names the newest."""
     if path != Path("last"):
         return path
-    runs = sorted(path.parent for path in RUNS.glob(f"*/{JOURNAL}"))
+    runs = [path.parent for path in journals_under(RUNS, "*")]
     if not runs:
         raise InputError(f"--resume last: there is no run in {RUNS}")
     return runs[-1]
@@ -198,10 +199,10 @@ def _follow(run: Run) -> None:
 
 def _train(run: Run, wandb: bool) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
-    console, cfg = Terminal(), run.trainer.cfg
+    console, cfg = Terminal(), run.cfg
     print(f"Run: {run.path}")
     ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
-    console.print(f"Device: {run.trainer.env.device}{ranks}")
+    console.print(f"Device: {run.worlds.env.device}{ranks}")
     groups = ", ".join(run.curriculum.state.mastered) or "none"
     console.print(f"Method: {cfg.method}, groups {groups}; {run.start}", soft_wrap=True)
     board = TrainingBoard(run)
@@ -217,8 +218,7 @@ def _train(run: Run, wandb: bool) -> None:
             if isinstance(event, Iteration):
                 write_iteration(writer, event)
             else:
-                state = run.curriculum.state
-                write_phase(writer, event, state, run.trainer.catalogue)
+                write_phase(writer, event, run.curriculum.state, run.catalogue)
             if isinstance(live, Live):
                 live.update(board.draw(), refresh=True)
             elif not isinstance(event, Iteration):
@@ -238,15 +238,15 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         print(f"Stopped. Phase {phase} was not judged and will run again.")
         print(f"Go on with: {resume_command(run.path, 'training', run.ranks.size)}")
         return
-    console, trainer = Terminal(), run.trainer
+    console = Terminal()
     console.print(f"Finished: {run.ended}.")
     console.print(_spent(run), soft_wrap=True)
     if cmd.table:
         print_before_after(
-            run.path / CHECKPOINTS / INITIAL,
+            checkpoint_folder(run.path),
             run.checkpoint,
             tuple(run.curriculum.state.mastered),
-            trainer.catalogue,
+            run.catalogue,
             cmd.table,
             cmd.device,
         )

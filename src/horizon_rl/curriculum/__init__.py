@@ -1,49 +1,33 @@
-"""The curriculum core: pure decisions on frontiers. Needs numpy and nothing else."""
+"""The curriculum core: pure decisions. Needs numpy and nothing else."""
 
-from horizon_rl.curriculum.config import (
-    METHODS,
-    ClockCfg,
-    CurriculumCfg,
-    GateCfg,
-    Method,
-    apply_method,
-)
-from horizon_rl.curriculum.curriculum import Curriculum
-from horizon_rl.curriculum.early_stopping import EarlyCfg, look, spent_error
-from horizon_rl.curriculum.entry import CheckpointRef, Entry, last_checkpoint
-from horizon_rl.curriculum.evidence import Episodes, Evidence, measure, select_window
-from horizon_rl.curriculum.frontier import Frontier
-from horizon_rl.curriculum.gates import Verdict, judge
-from horizon_rl.curriculum.randomness import phase_rng
-from horizon_rl.curriculum.state import Decision, Event, Proposal, State
-from horizon_rl.curriculum.step import start, step
-
-__all__ = [
-    "METHODS",
-    "CheckpointRef",
-    "ClockCfg",
-    "Curriculum",
-    "CurriculumCfg",
-    "Decision",
-    "EarlyCfg",
-    "Entry",
-    "Episodes",
-    "Event",
-    "Evidence",
-    "Frontier",
-    "GateCfg",
-    "Method",
-    "Proposal",
-    "State",
-    "Verdict",
-    "apply_method",
-    "judge",
-    "last_checkpoint",
-    "look",
-    "measure",
-    "phase_rng",
-    "select_window",
-    "spent_error",
-    "start",
-    "step",
-]
+from horizon_rl.curriculum.config import VARIANTS as VARIANTS
+from horizon_rl.curriculum.config import ClockCfg as ClockCfg
+from horizon_rl.curriculum.config import CurriculumCfg as CurriculumCfg
+from horizon_rl.curriculum.config import GateCfg as GateCfg
+from horizon_rl.curriculum.config import resolve_method as resolve_method
+from horizon_rl.curriculum.curriculum import Curriculum as Curriculum
+from horizon_rl.curriculum.early_stopping import EarlyCfg as EarlyCfg
+from horizon_rl.curriculum.entry import CheckpointRef as CheckpointRef
+from horizon_rl.curriculum.entry import Entry as Entry
+from horizon_rl.curriculum.entry import last_checkpoint as last_checkpoint
+from horizon_rl.curriculum.evidence import Episodes as Episodes
+from horizon_rl.curriculum.evidence import Evidence as Evidence
+from horizon_rl.curriculum.evidence import Outcome as Outcome
+from horizon_rl.curriculum.evidence import measure as measure
+from horizon_rl.curriculum.evidence import select_window as select_window
+from horizon_rl.curriculum.frontier import Frontier as Frontier
+from horizon_rl.curriculum.gates import Verdict as Verdict
+from horizon_rl.curriculum.gates import judge as judge
+from horizon_rl.curriculum.method import METHODS as METHODS
+from horizon_rl.curriculum.method import Method as Method
+from horizon_rl.curriculum.method import make_method as make_method
+from horizon_rl.curriculum.method import register_method as register_method
+from horizon_rl.curriculum.methods import Clock as Clock
+from horizon_rl.curriculum.methods import Horizon as Horizon
+from horizon_rl.curriculum.randomness import phase_rng as phase_rng
+from horizon_rl.curriculum.state import Decision as Decision
+from horizon_rl.curriculum.state import Event as Event
+from horizon_rl.curriculum.state import ProbeSet as ProbeSet
+from horizon_rl.curriculum.state import Proposal as Proposal
+from horizon_rl.curriculum.state import Reference as Reference
+from horizon_rl.curriculum.state import State as State

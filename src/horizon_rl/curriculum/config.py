@@ -1,14 +1,11 @@
 """Settings of the curriculum; the defaults are HORIZON as published."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
 
-from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.errors import require
 
-Method = Literal[
-    "horizon", "joint", "feasibility-only", "no-rollback", "linear", "wide", "base"
-]
-METHODS: tuple[Method, ...] = get_args(Method)
+VARIANTS = ("joint", "feasibility-only", "no-rollback", "linear", "wide", "base")
+"""The paper's ablations and controls, each a setting of a registered method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,31 +96,39 @@ class CurriculumCfg:
         require("max_env_steps", self.max_env_steps, 0, whole=True)
 
 
-def apply_method(
-    method: str, cfg: CurriculumCfg, *, clock_phases: int = 50
-) -> CurriculumCfg:
-    """Return `cfg` changed into one of the paper's methods; none is a code path.
+def resolve_method(
+    name: str, cfg: CurriculumCfg, *, clock_phases: int = 50
+) -> tuple[str, CurriculumCfg]:
+    """Return the registered method behind a name of the command line, and its settings.
+
+    The paper's ablations and controls are settings, not code paths. Any other name is
+    taken as that of a registered method.
 
     Args:
-        method: One of `METHODS`.
-        cfg: Settings to start from; all that the method does not define is kept.
+        name: One of `VARIANTS`, or a registered method.
+        cfg: Settings to start from; all that the variant does not define is kept.
         clock_phases: Phases in which `linear` goes from level 0 to level 1.
     """
-    match method:
-        case "horizon":
-            return cfg
+    match name:
         case "joint":
-            return replace(cfg, joint=True)
+            return "horizon", replace(cfg, joint=True)
         case "feasibility-only":
-            return replace(cfg, gates=replace(cfg.gates, preservation=False))
+            return "horizon", without_preservation(cfg)
         case "no-rollback":
-            return replace(cfg, rollback=False)
+            return "horizon", replace(cfg, rollback=False)
         case "linear":
             require("clock_phases", clock_phases, 1, whole=True)
-            return replace(cfg, clock=ClockCfg(rise=1.0 / clock_phases))
+            return "clock", replace(cfg, clock=ClockCfg(rise=1.0 / clock_phases))
         case "wide":
-            return replace(cfg, clock=ClockCfg(start=1.0))
+            return "clock", replace(cfg, clock=ClockCfg(start=1.0))
         case "base":
-            return replace(cfg, clock=ClockCfg())
+            return "clock", replace(cfg, clock=ClockCfg())
+        case "horizon" if cfg.clock:
+            return "clock", cfg
         case _:
-            raise InputError(unknown("method", method, METHODS))
+            return name, cfg
+
+
+def without_preservation(cfg: CurriculumCfg) -> CurriculumCfg:
+    """Return the settings with gate C switched off."""
+    return replace(cfg, gates=replace(cfg.gates, preservation=False))

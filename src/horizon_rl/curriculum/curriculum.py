@@ -1,13 +1,15 @@
 """The curriculum as an object with two methods, for any training loop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.entry import CheckpointRef, Entry, last_checkpoint
-from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.method import Method, with_reference
+from horizon_rl.curriculum.methods import Horizon
 from horizon_rl.curriculum.state import Decision, Proposal, State
-from horizon_rl.curriculum.step import start, step
 from horizon_rl.support.errors import InputError
 
 FLAWLESS = Evidence(
@@ -20,11 +22,9 @@ FLAWLESS = Evidence(
 )
 HOPELESS = Evidence(length=None, tracking_error=None, aborted=True)
 
-Save = Callable[[Decision], CheckpointRef]
-
 
 class Log(Protocol):
-    """Where judged phases are kept."""
+    """Where judged phases are kept: a journal on disk, say."""
 
     def append(self, entry: Entry) -> None:
         """Return once the entry is safe."""
@@ -41,20 +41,37 @@ class Curriculum:
             evidence = train(proposal.levels)
             decision = curriculum.tell(evidence)
 
-    With a log every decision is on record before `tell` returns: see `runs.journal`.
+    A loop that keeps checkpoints goes one step further: `decide`, save, then `tell` with
+    the checkpoint's name. With a log, a decision is on record when `tell` returns.
     """
 
     def __init__(
         self,
         groups: Sequence[str],
-        cfg: CurriculumCfg | None = None,
+        method: Method | None = None,
+        *,
+        entries: Sequence[Entry] = (),
         log: Log | None = None,
     ):
-        """Start in memory; `runs.create_curriculum` starts one that is kept on disk."""
-        self.cfg = cfg or CurriculumCfg()
-        self.state: State = start(groups, self.cfg)
+        """Start in memory; `runs.create_curriculum` starts one that is kept on disk.
+
+        Args:
+            groups: Domain groups to widen.
+            method: How; without it, HORIZON as published.
+            entries: Phases that were judged before, to go on after.
+            log: Where phases judged from now on are kept.
+        """
+        self.method: Method = method or Horizon()
+        self.state: State = self.method.start(groups)
         self.entries: list[Entry] = []
+        for entry in entries:
+            self.state, _ = self.method.step(self.state, entry.evidence)
+            self.entries.append(entry)
         self._log = log
+
+    @property
+    def cfg(self) -> CurriculumCfg:
+        return self.method.cfg
 
     @property
     def checkpoint(self) -> CheckpointRef | None:
@@ -69,23 +86,33 @@ class Curriculum:
         """Return what may follow the phase on trial: after a pass, after a failure."""
         if self.state.proposal is None:
             return ()
-        states = (step(self.state, e, self.cfg)[0] for e in (FLAWLESS, HOPELESS))
+        states = (self.method.step(self.state, e)[0] for e in (FLAWLESS, HOPELESS))
         return tuple(state.proposal for state in states if state.proposal)
 
-    def tell(self, evidence: Evidence, save: Save | None = None) -> Decision:
+    def looks(self) -> tuple[float, ...]:
+        """Return when to look at the phase on trial; see `Method.looks`."""
+        return self.method.looks(self.state)
+
+    def look(self, window: Episodes, index: int, longest: int) -> Look:
+        """Look at the phase on trial before its end; see `Method.look`."""
+        return self.method.look(self.state, window, index, longest)
+
+    def decide(self, evidence: Evidence) -> Decision:
+        """Return what `tell` would decide, and change nothing."""
+        return self._judge(evidence)[2]
+
+    def tell(
+        self, evidence: Evidence, checkpoint: CheckpointRef | None = None
+    ) -> Decision:
         """Judge the phase last asked for, put the decision on record, and return it.
 
         Args:
             evidence: What the phase showed.
-            save: Writes a finished checkpoint and returns its name and digest; called
-                if the weights are kept, before the line that names it is written. If
-                it raises, nothing has happened: the phase is still on trial.
+            checkpoint: The finished checkpoint, where weights are kept and saved.
         """
-        proposal = self.ask()
-        if proposal is None:
-            raise InputError(f"the run has ended: {self.state.ended}")
-        state, decision = step(self.state, evidence, self.cfg)
-        checkpoint = save(decision) if save and decision.keeps_weights else None
+        evidence, state, decision = self._judge(evidence)
+        proposal = self.state.proposal
+        assert proposal is not None
         entry = Entry(
             proposal=proposal,
             evidence=evidence,
@@ -99,6 +126,12 @@ class Curriculum:
         return decision
 
     def close(self) -> None:
-        """Close the journal; the run can be resumed from it."""
+        """Close the log; the run can be resumed from it."""
         if self._log:
             self._log.close()
+
+    def _judge(self, evidence: Evidence) -> tuple[Evidence, State, Decision]:
+        if self.state.proposal is None:
+            raise InputError(f"the run has ended: {self.state.ended}")
+        evidence = with_reference(evidence, self.state.reference)
+        return evidence, *self.method.step(self.state, evidence)

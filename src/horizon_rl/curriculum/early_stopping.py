@@ -17,7 +17,8 @@ from horizon_rl.curriculum.config import GateCfg
 from horizon_rl.curriculum.evidence import Episodes
 from horizon_rl.support.errors import InputError
 
-Look = Literal["go on", "commit", "abort"]
+Look = Literal["go on", "judge", "abort"]
+"""What a look at a running phase says: train on, measure and judge it now, or give up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +58,12 @@ def spent_error(share: float, error: float) -> float:
     return 2.0 * (1.0 - normal.cdf(normal.inv_cdf(1.0 - error / 2.0) / sqrt(share)))
 
 
-def look(
+def look_early(
     window: Episodes, index: int, *, max_length: int, gates: GateCfg, cfg: EarlyCfg
 ) -> Look:
     """Judge gate L at the look `cfg.looks[index]` from the episodes so far.
 
-    "commit" means that gate L is decided; gate C is still to be measured, and the
+    "judge" means that gate L is decided; gate C is still to be measured, and the
     phase goes on if it fails. The shares of the error add up over the looks (a union
     bound), which needs no assumption on how the looks depend on each other.
     """
@@ -76,7 +77,7 @@ def look(
     sigmas = NormalDist().inv_cdf(1.0 - share) if share > 0.0 else np.inf
     long_enough = _mean_beyond(length, gates.min_length, sigmas)
     precise_enough = _mean_beyond(-window.tracking_error, -gates.max_error, sigmas)
-    return "commit" if long_enough and precise_enough else "go on"
+    return "judge" if long_enough and precise_enough else "go on"
 
 
 def _mean_beyond(values: np.ndarray, threshold: float, sigmas: float) -> bool:

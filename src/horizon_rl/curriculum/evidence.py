@@ -8,6 +8,21 @@ import numpy as np
 from horizon_rl.support.errors import InputError
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """One training episode: where it took place, and how it went."""
+
+    row: int
+    """The scenario's row among those of its phase."""
+    length: float
+    """Episode length as a share of the longest possible."""
+    tracking_error: float
+    """Time mean of the tracking error, m/s."""
+    values: tuple[float, ...] = ()
+    """The instance's values of the method's `outcome_parameters`, every draw of each, on
+    the scale on which -1 and 1 are the ends of the limit range."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """Measurements of one phase. None is "not measured", and passes no gate.
@@ -46,20 +61,24 @@ class Evidence:
     """Environment steps the phase cost, probes included."""
     aborted: bool = False
     """The phase was cut short because its rollouts had collapsed."""
+    outcomes: tuple[Outcome, ...] = ()
+    """The phase's fair episodes one by one, for methods that ask for them."""
 
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
         counts: dict[str, type] = {"aborted": bool}
         counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if count := counts.get(field.name):
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "outcomes":
+                continue
+            if count := counts.get(each.name):
                 if not (math.isfinite(value) and value >= 0):
-                    raise InputError(f"{field.name} is {value}; accepted: at least 0")
+                    raise InputError(f"{each.name} is {value}; accepted: at least 0")
                 value = count(value)
             elif value is not None:
                 value = float(value) if math.isfinite(value) else None
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, each.name, value)
 
 
 @dataclass(frozen=True)
@@ -73,9 +92,44 @@ class Episodes:
     """[n] control steps it lasted."""
     tracking_error: np.ndarray
     """[n] time mean of the tracking error, m/s."""
+    row: np.ndarray | None = None
+    """[n] row of the scenario that it ran, where the worlds know."""
+    values: np.ndarray | None = None
+    """[n, -] values of the parameters that were asked for, see `Outcome.values`."""
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def take(self, ids: np.ndarray) -> "Episodes":
+        """Return some of the episodes."""
+        columns = (getattr(self, each.name) for each in fields(self))
+        return Episodes(*(None if c is None else c[ids] for c in columns))
+
+
+@dataclass(frozen=True)
+class ProbedEpisodes:
+    """Episodes of mean actions on a probe set, one a scenario."""
+
+    length: np.ndarray
+    """[n] control steps it lasted."""
+    tracking_error: np.ndarray
+    """[n] time mean of the tracking error, m/s."""
+    returns: np.ndarray
+    """[n] sum of rewards."""
+
+
+def fair_episodes(
+    episodes: Episodes, *, phase_steps: int, max_length: int
+) -> Episodes:
+    """Keep the episodes that say what the phase is like, in the order of their starts.
+
+    An episode is fair if it began in the phase, and early enough to have lasted its
+    whole length before the end. Without the second rule a window that closes between
+    synchronised timeouts would hold only falls.
+    """
+    fair = (episodes.start >= 0) & (episodes.start <= phase_steps - max_length)
+    ids = np.flatnonzero(fair)
+    return episodes.take(ids[np.argsort(episodes.start[ids], kind="stable")])
 
 
 def select_window(
@@ -83,24 +137,16 @@ def select_window(
 ) -> Episodes:
     """Keep the episodes that gate L may judge: the last `window` fair ones by start.
 
-    An episode is fair if it began in the phase, and early enough to have lasted its
-    whole length before the end. Without the second rule a window that closes between
-    synchronised timeouts would hold only falls.
-
-    Episodes that began together are taken together, though they be more than `window`:
-    they lie in the order in which they ended, so to take some of them, as when all
-    worlds start at once, would be to take the longest.
+    Episodes that began together are taken together, even if there are more than
+    `window`: they lie in the order in which they ended, so to take some of them, as
+    when all worlds start at once, would be to take the longest.
     """
     if window < 1:
         raise InputError(f"window is {window}; accepted: at least 1")
-    fair = (episodes.start >= 0) & (episodes.start <= phase_steps - max_length)
-    ids = np.flatnonzero(fair)
-    ids = ids[np.argsort(episodes.start[ids], kind="stable")]
-    if len(ids) > window:
-        ids = ids[episodes.start[ids] >= episodes.start[ids[-window]]]
-    return Episodes(
-        episodes.start[ids], episodes.length[ids], episodes.tracking_error[ids]
-    )
+    fair = fair_episodes(episodes, phase_steps=phase_steps, max_length=max_length)
+    if len(fair) <= window:
+        return fair
+    return fair.take(np.flatnonzero(fair.start >= fair.start[-window]))
 
 
 def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float | None]:
@@ -109,3 +155,16 @@ def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float |
         return None, None
     length = float(np.mean(window.length, dtype=np.float64)) / max_length
     return length, float(np.mean(window.tracking_error, dtype=np.float64))
+
+
+def outcomes_of(episodes: Episodes, *, max_length: int) -> tuple[Outcome, ...]:
+    """Return episodes one by one, for a method that learns from each."""
+    n = len(episodes)
+    rows = np.full(n, -1) if episodes.row is None else episodes.row
+    values = np.zeros((n, 0)) if episodes.values is None else episodes.values
+    return tuple(
+        Outcome(int(row), float(length) / max_length, float(error), tuple(each))
+        for row, length, error, each in zip(
+            rows, episodes.length, episodes.tracking_error, values.tolist(), strict=True
+        )
+    )

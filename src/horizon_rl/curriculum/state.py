@@ -5,8 +5,9 @@ from typing import Literal
 
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.gates import Verdict
+from horizon_rl.domains.distribution import AtLevels, Distribution
 
-Kind = Literal["baseline", "coarse", "recovery", "retry", "clock"]
+Kind = Literal["baseline", "coarse", "recovery", "retry", "clock", "other"]
 Action = Literal["commit", "rollback", "hold"]
 EventKind = Literal["unlock", "reopen", "boundary", "complete"]
 
@@ -26,6 +27,11 @@ class Proposal:
     mastered: dict[str, float]
     """Level of every group in the checkpoint: where gate C compares."""
     reason: str
+
+    @property
+    def distribution(self) -> Distribution:
+        """The instances to train on; a method may have a proposal with another."""
+        return AtLevels(self.levels)
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,34 @@ class Decision:
     checkpoint. hold: keep the weights and train the same once more."""
     verdict: Verdict
     reason: str
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
 
     @property
     def keeps_weights(self) -> bool:
         return self.action != "rollback"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """The last commit, as gate C compares with it."""
+
+    phase: int
+    """Phase that committed it, and drew the scenarios it was measured on."""
+    distribution: Distribution
+    """What it was trained on."""
+    error: float | None
+    """Its tracking error on those scenarios, m/s."""
+    value: float | None
+    """Its return on them."""
+
+
+@dataclass(frozen=True)
+class ProbeSet:
+    """Frozen scenarios that the policy is measured on at a phase's end."""
+
+    phase: int | None
+    """Phase whose random stream draws them; None: the run's own, the same throughout."""
+    distribution: Distribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +93,10 @@ class State:
     frontiers: tuple[Frontier, ...]
     phase: int = 0
     """Phases judged so far, which is also the id of the next."""
-    has_checkpoint: bool = False
-    """A first commit exists; before it there is nothing to preserve or restore."""
+    reference: Reference | None = None
+    """The last commit; before it there is nothing to preserve or restore."""
+    iterations: int = 0
+    """Iterations of training spent, rolled-back phases included."""
     env_steps: int = 0
     """Environment steps spent, rolled-back phases included."""
     proposal: Proposal | None = None
@@ -83,3 +114,22 @@ class State:
         """Mean mastered level over the run's groups."""
         levels = self.mastered.values()
         return sum(levels) / max(len(levels), 1)
+
+    @property
+    def probes(self) -> dict[str, ProbeSet]:
+        """What the phase on trial must be measured on, by name.
+
+        `candidate`: fresh scenarios of the phase itself; should it be committed, they
+        are the next reference. `checkpoint`: those of the last commit, where gate C
+        compares. `anchor`: level 0, on record only, to show slow drift.
+        """
+        if self.proposal is None:
+            return {}
+        sets = {
+            "anchor": ProbeSet(None, AtLevels(dict.fromkeys(self.mastered, 0.0))),
+            "candidate": ProbeSet(self.proposal.phase, self.proposal.distribution),
+        }
+        if self.reference:
+            known = self.reference
+            sets["checkpoint"] = ProbeSet(known.phase, known.distribution)
+        return sets

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from horizon_rl.domains.parameter import Parameter, Range
@@ -99,6 +99,24 @@ class Catalogue:
             for group, level in self._with_level(levels)
             for parameter in group.parameters
         }
+
+    def fixed_at(self, levels: Levels) -> "Catalogue":
+        """Return the catalogue in which groups start from these levels, not from 0.
+
+        So whoever says nothing of them draws from the ranges they are fixed at.
+        """
+        ranges = self.ranges(levels)
+        groups = (
+            replace(
+                group,
+                parameters=tuple(
+                    replace(p, baseline=ranges[f"{group.name}.{p.name}"])
+                    for p in group.parameters
+                ),
+            )
+            for group in self.groups
+        )
+        return Catalogue(tuple(groups))
 
     def coverage(self, levels: Levels) -> dict[str, float]:
         """Return the coverage of every group at its level."""

@@ -61,14 +61,17 @@ def save_checkpoint(
     path: Path, tensors: Mapping[str, torch.Tensor], record: CheckpointRecord
 ) -> str:
     """Write a checkpoint directory whole or not at all; returns its digest."""
+    return write_directory(path, lambda folder: fill_checkpoint(folder, tensors, record))
+
+
+def fill_checkpoint(
+    folder: Path, tensors: Mapping[str, torch.Tensor], record: CheckpointRecord
+) -> None:
+    """Write a checkpoint's files into an empty folder."""
     weights = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
     fields = {**encode(record), "weights_sha256": hashlib.sha256(weights).hexdigest()}
-
-    def fill(folder: Path) -> None:
-        (folder / WEIGHTS).write_bytes(weights)
-        (folder / RECORD).write_text(dumps(fields))
-
-    return write_directory(path, fill)
+    (folder / WEIGHTS).write_bytes(weights)
+    (folder / RECORD).write_text(dumps(fields))
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -18,6 +18,7 @@ from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
 from horizon_rl.learning.optimizer import GuardedAdam
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
+from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.support.ranks import ALONE, Ranks
 
@@ -27,10 +28,6 @@ MEANS = (*LOSS_FIGURES, "actor_grad_norm", "critic_grad_norm")
 """Figures that are averaged over an update's minibatches."""
 MAX_FIRST_KL = 1e-6
 MAX_FIRST_KL_BF16 = 1e-4
-
-
-class NonFiniteError(ArithmeticError):
-    """A gradient was not finite; neither it nor what followed changed a weight."""
 
 
 class Learner(PPO):

@@ -1,27 +1,13 @@
 """The whole curriculum against a synthetic learner: seconds instead of GPU hours."""
 
-from horizon_rl.rehearsal.compare import Row, compare
-from horizon_rl.rehearsal.learner import LearnerCfg, Policy
-from horizon_rl.rehearsal.run import (
-    JOURNAL,
-    Rehearsal,
-    RehearsalCfg,
-    read_context,
-    run_to_end,
-)
-from horizon_rl.rehearsal.summary import count, coverage_of, summarise
-
-__all__ = [
-    "JOURNAL",
-    "LearnerCfg",
-    "Policy",
-    "Rehearsal",
-    "RehearsalCfg",
-    "Row",
-    "compare",
-    "count",
-    "coverage_of",
-    "read_context",
-    "run_to_end",
-    "summarise",
-]
+from horizon_rl.rehearsal.compare import Row as Row
+from horizon_rl.rehearsal.compare import compare as compare
+from horizon_rl.rehearsal.run import Rehearsal as Rehearsal
+from horizon_rl.rehearsal.run import RehearsalCfg as RehearsalCfg
+from horizon_rl.rehearsal.run import read_context as read_context
+from horizon_rl.rehearsal.run import run_to_end as run_to_end
+from horizon_rl.rehearsal.summary import count as count
+from horizon_rl.rehearsal.summary import coverage_of as coverage_of
+from horizon_rl.rehearsal.summary import summarise as summarise
+from horizon_rl.rehearsal.synthetic import SyntheticCfg as SyntheticCfg
+from horizon_rl.rehearsal.synthetic import SyntheticPolicy as SyntheticPolicy

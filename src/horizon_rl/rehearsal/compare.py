@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from horizon_rl.curriculum import Method
 from horizon_rl.domains import Catalogue
-from horizon_rl.rehearsal.learner import LearnerCfg, success_rate
+from horizon_rl.rehearsal.synthetic import SyntheticCfg, success_rate
 from horizon_rl.rehearsal.run import Rehearsal, RehearsalCfg, run_to_end
 
-COMPARED: tuple[Method, ...] = ("horizon", "no-rollback", "wide", "linear", "joint")
+COMPARED = ("horizon", "no-rollback", "wide", "linear", "joint")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +16,7 @@ class Row:
     """One method on one learner, averaged over seeds."""
 
     learner: str
-    method: Method
+    method: str
     seeds: int
     phases: float
     rollbacks: float
@@ -33,7 +32,7 @@ class Row:
     """Success with all groups at level 0.5."""
 
 
-def learners(cfg: LearnerCfg) -> dict[str, LearnerCfg]:
+def learners(cfg: SyntheticCfg) -> dict[str, SyntheticCfg]:
     """Return the given learner, one that shrugs off mistakes, and a brittle one."""
     return {
         "forgiving": replace(
@@ -55,7 +54,7 @@ def compare(
             yield _row(name, method, runs)
 
 
-def _row(learner: str, method: Method, runs: Sequence[Rehearsal]) -> Row:
+def _row(learner: str, method: str, runs: Sequence[Rehearsal]) -> Row:
     groups = tuple(runs[0].policy.skill)
     baseline = dict.fromkeys(groups, 0.0)
 

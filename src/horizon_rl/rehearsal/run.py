@@ -3,31 +3,30 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from horizon_rl.curriculum import (
+    METHODS,
+    VARIANTS,
     CheckpointRef,
     Curriculum,
     CurriculumCfg,
-    Decision,
     Entry,
     Method,
-    apply_method,
-    phase_rng,
+    Proposal,
+    make_method,
+    resolve_method,
 )
 from horizon_rl.domains import Catalogue
-from horizon_rl.rehearsal.learner import LearnerCfg, Policy, examine, novice, train
+from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
+from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
+from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
-from horizon_rl.runs.paths import CHECKPOINTS, JOURNAL, phase_name
-from horizon_rl.support.durable import (
-    digest_directory,
-    make_run_directory,
-    remove_unnamed,
-    write_directory,
-)
-from horizon_rl.support.errors import InputError
+from horizon_rl.runs.paths import journal_of, phase_name
+from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.training.loop import run_phases
+from horizon_rl.training.protocols import NoRecorder, PhaseResult
 
 POLICY = "policy.json"
 
@@ -38,32 +37,34 @@ class RehearsalCfg:
 
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
-    method: Method = "horizon"
-    """HORIZON, or one of its ablations and controls."""
+    method: str = "horizon"
+    """HORIZON (horizon), its ablations joint, feasibility-only and no-rollback, or a
+    control: linear, wide, base."""
     seed: int = 0
     """Seed of the learner's hidden ceilings and of all noise."""
     linear_phases: int = 50
     """Phases in which method `linear` goes from level 0 to level 1."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """The curriculum's settings."""
-    learner: LearnerCfg = field(default_factory=LearnerCfg)
+    learner: SyntheticCfg = field(default_factory=SyntheticCfg)
     """The synthetic learner's settings."""
 
     def __post_init__(self):
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; accepted: 0 and above")
-        if self.linear_phases < 1:
-            raise InputError(f"linear_phases is {self.linear_phases}; at least 1")
+        require("seed", self.seed, 0, whole=True)
+        require("linear_phases", self.linear_phases, 1, whole=True)
+        if self.method not in (*METHODS, *VARIANTS):
+            names = sorted({*METHODS, *VARIANTS})
+            raise InputError(unknown("method", self.method, names))
 
-    @property
-    def resolved(self) -> CurriculumCfg:
-        """The curriculum's settings with the method applied."""
-        return apply_method(
+    def make_method(self) -> Method:
+        """Return the curriculum's method with its settings."""
+        name, cfg = resolve_method(
             self.method, self.curriculum, clock_phases=self.linear_phases
         )
+        return make_method(name, cfg, {})
 
 
-class Rehearsal:
+class Rehearsal(NoRecorder):
     """A curriculum, a synthetic policy, and the directory they live in, if any."""
 
     def __init__(
@@ -73,80 +74,72 @@ class Rehearsal:
         curriculum: Curriculum,
         run: Path | None = None,
     ):
-        self.cfg = cfg
-        self.catalogue = catalogue
-        self.curriculum = curriculum
+        self.cfg, self.catalogue, self.curriculum = cfg, catalogue, curriculum
         self.run = run
-        self.policy = self._load(curriculum.checkpoint)
+        self._directory = RunDirectory(run) if run else None
+        self._worlds = SyntheticWorlds(cfg.learner, cfg.seed)
+        self._learner = SyntheticLearner(self._load(), cfg.learner)
 
     @classmethod
     def in_memory(cls, cfg: RehearsalCfg, catalogue: Catalogue) -> "Rehearsal":
-        curriculum = Curriculum(catalogue.select(cfg.groups), cfg.resolved)
+        curriculum = Curriculum(catalogue.select(cfg.groups), cfg.make_method())
         return cls(cfg, catalogue, curriculum)
 
     @classmethod
     def create(cls, cfg: RehearsalCfg, catalogue: Catalogue, run: Path) -> "Rehearsal":
         """Start a rehearsal in a directory of its own."""
-        groups = catalogue.select(cfg.groups)
+        groups, method = catalogue.select(cfg.groups), cfg.make_method()
         context = {"rehearsal": encode(cfg), "catalogue": encode(catalogue)}
-        make_run_directory(run, JOURNAL)
-        curriculum = create_curriculum(run / JOURNAL, groups, cfg.resolved, context)
+        journal = RunDirectory.create(run).journal
+        curriculum = create_curriculum(journal, groups, method, context)
         return cls(cfg, catalogue, curriculum, run)
 
     @classmethod
     def resume(cls, run: Path) -> "Rehearsal":
         """Go on with the rehearsal in `run` after its last judged phase."""
         cfg, catalogue = read_context(run)
-        curriculum = resume_curriculum(run / JOURNAL)
+        curriculum = resume_curriculum(journal_of(run))
         try:
-            named = [e.checkpoint.name for e in curriculum.entries if e.checkpoint]
-            remove_unnamed(run / CHECKPOINTS, r"phase-\d{5}", named)
+            RunDirectory(run).pick_up(curriculum.entries)
             return cls(cfg, catalogue, curriculum, run)
         except BaseException:
             curriculum.close()
             raise
 
+    @property
+    def policy(self) -> SyntheticPolicy:
+        return self._learner.policy
+
     def phases(self) -> Iterator[Entry]:
         """Run phase after phase until the curriculum ends; yields each when judged."""
-        cfg = self.cfg.learner
-        while proposal := self.curriculum.ask():
-            trained = train(self.policy, proposal.levels, cfg)
-            rng = phase_rng(self.cfg.seed, proposal.phase)
-            evidence = examine(trained, self.policy, proposal, cfg, rng)
-            save = partial(_save, self.run, trained) if self.run else None
-            decision = self.curriculum.tell(evidence, save)
-            # A rollback restores the checkpoint, which is where the phase began.
-            if decision.keeps_weights:
-                self.policy = trained
-            yield self.curriculum.entries[-1]
+        events = run_phases(
+            self.curriculum, self._worlds, self._learner, recorder=self
+        )
+        return (event for event in events if isinstance(event, Entry))
+
+    def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None:
+        if self._directory is None:
+            return None
+        text = dumps(encode(self.policy))
+        return self._directory.write_checkpoint(
+            phase_name(proposal.phase), lambda folder: (folder / POLICY).write_text(text)
+        )
 
     def close(self) -> None:
         self.curriculum.close()
 
-    def _load(self, checkpoint: CheckpointRef | None) -> Policy:
-        if checkpoint is None or self.run is None:
+    def _load(self) -> SyntheticPolicy:
+        checkpoint = self.curriculum.checkpoint
+        if checkpoint is None or self._directory is None:
             groups = tuple(self.curriculum.state.mastered)
             return novice(groups, self.cfg.learner, self.cfg.seed)
-        path = self.run / CHECKPOINTS / checkpoint.name
-        if not path.is_dir() or digest_directory(path) != checkpoint.digest:
-            raise InputError(f"checkpoint {path} is missing or damaged: cannot go on")
-        return decode(Policy, json.loads((path / POLICY).read_text()))
-
-
-def _save(run: Path, policy: Policy, decision: Decision) -> CheckpointRef:
-    name = phase_name(decision.phase)
-    text = dumps(encode(policy))
-    digest = write_directory(
-        run / CHECKPOINTS / name, lambda folder: (folder / POLICY).write_text(text)
-    )
-    return CheckpointRef(name, digest)
+        folder = self._directory.find_checkpoint(checkpoint)
+        return decode(SyntheticPolicy, json.loads((folder / POLICY).read_text()))
 
 
 def read_context(run: Path) -> tuple[RehearsalCfg, Catalogue]:
     """Read what the rehearsal in `run` was started with."""
-    if not (run / JOURNAL).exists():
-        raise InputError(f"{run} holds no run to resume: there is no {JOURNAL} in it")
-    context = read_header(run / JOURNAL).context
+    context = read_header(journal_of(run)).context
     if "rehearsal" not in context:
         raise InputError(f"{run} holds a run, but not a rehearsal")
     cfg = decode(RehearsalCfg, context["rehearsal"])

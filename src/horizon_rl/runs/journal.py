@@ -2,23 +2,32 @@
 
 The line that names a finished checkpoint *is* the commit: a checkpoint directory that
 no line names never happened. Lines are only ever appended, each synced to disk before
-the run goes on. Replaying them through `step` gives the state again, byte for byte.
+the run goes on. Replaying them through the method gives the state again, byte for byte.
 """
 
+import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 from horizon_rl import __version__
-from horizon_rl.curriculum.config import CurriculumCfg
-from horizon_rl.curriculum.curriculum import Curriculum
-from horizon_rl.curriculum.entry import Entry, last_checkpoint
-from horizon_rl.curriculum.gates import Verdict
-from horizon_rl.curriculum.state import State
-from horizon_rl.curriculum.step import start, step
+from horizon_rl.curriculum import (
+    CheckpointRef,
+    Curriculum,
+    CurriculumCfg,
+    Decision,
+    Entry,
+    Evidence,
+    Horizon,
+    Method,
+    State,
+    last_checkpoint,
+    make_method,
+)
+from horizon_rl.curriculum.method import name_of, settings_of
 from horizon_rl.runs.lines import (
     SCHEMA,
     JournalError,
@@ -28,10 +37,10 @@ from horizon_rl.runs.lines import (
     parse_line,
     to_line,
 )
-from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import encode
+from horizon_rl.support.records import dumps, encode
 
 try:
     import fcntl
@@ -46,9 +55,17 @@ class Header:
     schema: int
     version: str
     groups: tuple[str, ...]
+    method: str
+    """Name of the curriculum's method."""
+    settings: dict[str, Any]
+    """The method's own settings."""
     curriculum: CurriculumCfg
+    """Settings that all methods have: gates, budget, ..."""
     context: dict[str, Any]
     """What the run's owner adds: seed, catalogue, learner, ..."""
+
+    def make_method(self) -> Method:
+        return make_method(self.method, self.curriculum, self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +87,7 @@ def committed_folder(run: Path) -> Path | None:
     if not (run / JOURNAL).exists():
         return None
     named = last_checkpoint(replay(run / JOURNAL).entries)
-    folder = run / CHECKPOINTS / (named.name if named else INITIAL)
+    folder = checkpoint_folder(run, named.name if named else INITIAL)
     return folder if folder.is_dir() else None
 
 
@@ -93,7 +110,7 @@ class Journal:
         cls,
         path: Path,
         groups: Sequence[str],
-        cfg: CurriculumCfg,
+        method: Method,
         context: Mapping[str, Any],
     ) -> "Journal":
         """Start a journal; one that exists already is refused, never overwritten."""
@@ -101,7 +118,9 @@ class Journal:
             schema=SCHEMA,
             version=__version__,
             groups=tuple(groups),
-            curriculum=cfg,
+            method=name_of(method),
+            settings=settings_of(method),
+            curriculum=method.cfg,
             context=dict(context),
         )
         try:
@@ -186,12 +205,11 @@ def replay(path: Path) -> Replay:
     """
     lines, torn = _read_lines(path)
     header = _parse_header(lines[0], f"{path}:1")
-    cfg = header.curriculum
-    state, entries = start(header.groups, cfg), []
+    method = header.make_method()
+    state, entries = method.start(header.groups), []
     for number, line in enumerate(lines[1:], start=2):
         where = f"{path}:{number}"
-        entry = decode_record(Entry, parse_line(line, where), where)
-        state = _verify(state, entry, cfg, where)
+        state, entry = _verify(state, parse_line(line, where), method, where)
         entries.append(entry)
     if torn:
         warn(
@@ -221,61 +239,95 @@ def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
 def _parse_header(line: bytes, where: str) -> Header:
     # The schema comes first: a newer one may differ in all the rest.
     check_schema(parse_json(line, where), where)
-    return decode_record(Header, parse_line(line, where), where)
+    return decode_record(Header, _migrate(parse_line(line, where)), where)
 
 
-def _verify(state: State, entry: Entry, cfg: CurriculumCfg, where: str) -> State:
-    """Step over the entry's evidence: what is on record must follow from it.
+def _migrate(header: dict[str, Any]) -> dict[str, Any]:
+    """Give a header of schema 1 its method, which its settings imply."""
+    if "method" in header or not isinstance(header.get("curriculum"), dict):
+        return header
+    if header["curriculum"].get("clock"):
+        return {**header, "method": "clock", "settings": {}}
+    context = header.get("context")
+    train = context.get("train") if isinstance(context, dict) else None
+    early = train.get("early") if isinstance(train, dict) else None
+    settings = {"early": early} if early else {}
+    return {**header, "method": "horizon", "settings": settings}
+
+
+def _verify(
+    state: State, record: dict[str, Any], method: Method, where: str
+) -> tuple[State, Entry]:
+    """Step over a line's evidence: what is on record must follow from it.
 
     Facts, not words: another version may say the same thing better.
     """
-    if state.proposal is None:
+    proposal = state.proposal
+    if proposal is None:
         raise JournalError(f"{where}: a phase on record after the run's end")
-    if field := _first_difference(entry.proposal, state.proposal):
+    line = decode_record(_Line, record, where)
+    if field := _first_difference(line.proposal, proposal):
         raise JournalError(
-            f"{where}: the phase on record ({entry.proposal.phase}) is not the one that "
-            f"follows from the lines above (another {field}): a line is missing, "
+            f"{where}: the phase on record ({line.proposal.get('phase')}) is not the one "
+            f"that follows from the lines above (another {field}): a line is missing, "
             "doubled or altered"
         )
-    state, decision = step(state, entry.evidence, cfg)
-    if field := _first_difference(entry.decision, decision):
+    state, decision = method.step(state, line.evidence)
+    if field := _first_difference(encode(line.decision), decision):
         raise JournalError(
             f"{where}: the recorded decision does not follow from its evidence "
             f"(another {field})"
         )
-    return state
+    return state, Entry(
+        proposal=replace(proposal, reason=line.proposal["reason"]),
+        evidence=line.evidence,
+        decision=line.decision,
+        checkpoint=line.checkpoint,
+    )
 
 
-def _first_difference(recorded: Any, derived: Any) -> str | None:
-    """Name the first field in which two records differ, their wording aside."""
-    for field in fields(recorded):
-        ours, theirs = getattr(derived, field.name), getattr(recorded, field.name)
-        if field.name == "reason" or ours == theirs:
-            continue
-        if not isinstance(ours, Verdict) or _first_difference(theirs, ours):
-            return field.name
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """An entry whose proposal is of the method's own type."""
+
+    proposal: dict[str, Any]
+    evidence: Evidence
+    decision: Decision
+    checkpoint: CheckpointRef | None = None
+
+
+def _first_difference(recorded: dict[str, Any], derived: Any) -> str | None:
+    """Name the first field in which a record differs, its wording aside."""
+    plain = json.loads(dumps(encode(derived)))
+    recorded = json.loads(dumps(recorded))
+    for key in {**plain, **recorded}:
+        theirs, ours = recorded.get(key), plain.get(key)
+        if key == "verdict" and theirs and ours:
+            theirs, ours = {**theirs, "reason": ""}, {**ours, "reason": ""}
+        if key != "reason" and theirs != ours:
+            return key
     return None
 
 
 def create_curriculum(
     path: Path,
     groups: Sequence[str],
-    cfg: CurriculumCfg | None = None,
+    method: Method | None = None,
     context: Mapping[str, Any] | None = None,
 ) -> Curriculum:
     """Start a curriculum whose journal is written at `path`.
 
     `context` goes into the journal's header: what else a resumed run must know.
     """
-    curriculum = Curriculum(groups, cfg)
-    curriculum._log = Journal.create(path, groups, curriculum.cfg, context or {})
-    return curriculum
+    method = method or Horizon()
+    method.start(groups)  # Refuses what cannot start before anything is written.
+    journal = Journal.create(path, groups, method, context or {})
+    return Curriculum(groups, method, log=journal)
 
 
 def resume_curriculum(path: Path) -> Curriculum:
     """Go on with the curriculum whose journal lies at `path`."""
     journal, so_far = Journal.resume(path)
-    curriculum = Curriculum(so_far.header.groups, so_far.header.curriculum, journal)
-    curriculum.state = so_far.state
-    curriculum.entries = list(so_far.entries)
-    return curriculum
+    header = so_far.header
+    method = header.make_method()
+    return Curriculum(header.groups, method, entries=so_far.entries, log=journal)

@@ -6,30 +6,17 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, TypeVar
 
 from horizon_rl import __version__
-from horizon_rl.curriculum.state import State
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.support.records import decode, dumps
 
 T = TypeVar("T")
 
-SCHEMA = 1
-"""Version of a journal's lines and of a saved state; grows when either changes."""
+SCHEMA = 2
+"""Version of a journal's lines; grows when they change. 1 has no method in its header."""
 
 
 class JournalError(InputError):
     """A record that cannot be trusted; names the file and the line."""
-
-
-def dump_state(state: State) -> str:
-    """Write a state as JSON with its schema version."""
-    return dumps({"schema": SCHEMA, "state": encode(state)})
-
-
-def load_state(text: str, source: str = "state") -> State:
-    """Read a state written by `dump_state`; one of a newer schema is refused."""
-    record = parse_json(text, source)
-    check_schema(record, source)
-    return decode_record(State, record.get("state"), source)
 
 
 def to_line(record: Mapping[str, Any]) -> bytes:

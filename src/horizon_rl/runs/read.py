@@ -1,30 +1,47 @@
-"""A run as its files tell it: journal, evidence, metrics and times, read and no more."""
+"""A run as its files tell it, live or not: read and nothing else."""
 
+import time
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains import Catalogue
+from horizon_rl.runs.budget import Budget, read_budget
 from horizon_rl.runs.journal import Header, Replay, is_locked, replay
-from horizon_rl.runs.paths import BUDGET, EVIDENCE, METRICS, TIMES, phase_name
+from horizon_rl.runs.paths import (
+    CHECKPOINTS,
+    EVIDENCE,
+    METRICS,
+    TIMES,
+    last_written,
+    phase_name,
+)
 from horizon_rl.support.durable import read_lines
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
+if TYPE_CHECKING:
+    from horizon_rl.runs.summary import RunSummary
+
 CONTROL_S = 0.02
 """Seconds of a control step; the task's own constant takes torch to import."""
+TAIL_BYTES = 1 << 16
+"""The end of metrics.jsonl that a summary needs: the file of a long run is large."""
 
 NUMBER = int | float
+Line = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
+RunKind = Literal["training", "rehearsal", "other"]
 DAMAGE = (
     *(OSError, ValueError, TypeError, AttributeError, EOFError),
     *(NotImplementedError, zipfile.BadZipFile, zlib.error),
@@ -33,28 +50,51 @@ DAMAGE = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunFiles:
-    """What lies in a run's directory, as far as a study needs it."""
+    """What lies in a run's directory."""
 
     name: str
     """What it is called: runs of one name are training seeds of one method."""
     path: Path
     journal: Replay
-    evidence: Mapping[int, Arrays]
+    evidence: Mapping[int, Arrays] = field(default_factory=dict)
     """Arrays of every phase whose file could be read, as float64."""
-    damaged: Mapping[int, str]
+    damaged: Mapping[int, str] = field(default_factory=dict)
     """What is wrong with the files that could not."""
-    metrics: tuple[Mapping[str, Any], ...]
-    times: tuple[Mapping[str, Any], ...]
-    budget: Mapping[str, Any] = field(default_factory=dict)
-    """Steps and minutes that it was given when it was last resumed, if it was."""
+    metrics: tuple[Line, ...] = ()
+    """Lines of metrics.jsonl, oldest first; perhaps only the last ones."""
+    times: tuple[Line, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    locked: bool = False
+    """A live process has the journal open for appending."""
+    age_s: float = 0.0
+    """Seconds since the run last wrote a line."""
+    checkpoints: frozenset[str] = frozenset()
+    """Names of the checkpoints' folders."""
+    start: str | None = None
+    """What it started from, where the journal's word for it has another meaning now."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         return self.journal.entries
 
     @property
+    def context(self) -> Mapping[str, Any]:
+        return self.journal.header.context
+
+    @property
+    def kind(self) -> RunKind:
+        """`other`: a curriculum in somebody's own training loop."""
+        if find(self.context, dict, "train") is not None:
+            return "training"
+        return "rehearsal" if find(self.context, dict, "rehearsal") else "other"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return _settings(self.journal.header)
+
+    @property
     def seed(self) -> int | None:
-        return find(_settings(self.journal.header), int, "seed")
+        return find(self.settings, int, "seed")
 
     @property
     def label(self) -> str:
@@ -63,28 +103,45 @@ class RunFiles:
     @property
     def longest(self) -> int | None:
         """Control steps of the longest episode; None for somebody's own loop."""
-        seconds = find(
-            self.journal.header.context, NUMBER, "train", "task", "episode_s"
-        )
+        seconds = find(self.context, NUMBER, "train", "task", "episode_s")
         return round(seconds / CONTROL_S) if seconds else None
 
     @property
     def steps_per_iteration(self) -> int | None:
-        """Environment steps of an iteration, by all ranks."""
-        return steps_per_iteration(self.journal.header.context)
+        """Environment steps of an iteration, by all ranks, if it is training."""
+        num_envs = find(self.context, int, "train", "num_envs")
+        num_steps = find(self.context, int, "train", "learner", "ppo", "num_steps")
+        ranks = find(self.context, int, "ranks")
+        known = num_envs and num_steps and ranks
+        return num_envs * num_steps * ranks if known else None
+
+    @property
+    def spent(self) -> str | None:
+        """Which budget judged phases have spent, in words; None while none is."""
+        seconds = float(self.phase_times().sum())
+        return self.budget.spent(self.journal.state.env_steps, seconds)
 
     @property
     def finished(self) -> bool:
         """Whether it is at its end, by itself or by its budget."""
-        state = self.journal.state
-        settings = {**_settings(self.journal.header), **self.budget}
-        steps = find(settings, int, "steps") or 0
-        minutes = find(settings, NUMBER, "minutes") or 0.0
-        return bool(
-            state.ended
-            or 0 < steps <= state.env_steps
-            or 0.0 < 60.0 * minutes <= self.phase_times().sum()
-        )
+        return bool(self.journal.state.ended or self.spent)
+
+    @cached_property
+    def catalogue(self) -> Catalogue | None:
+        """The run's groups of parameters; None for somebody's own loop."""
+        if "catalogue" not in self.context and self.kind == "other":
+            return None
+        try:
+            return decode(Catalogue, self.context.get("catalogue"))
+        except InputError as error:
+            raise InputError(f"{self.path}: its catalogue: {error}") from error
+
+    @cached_property
+    def summary(self) -> "RunSummary":
+        """What the run came to so far."""
+        from horizon_rl.runs.summarise import summarise
+
+        return summarise(self)
 
     def phase_times(self) -> np.ndarray:
         """Return seconds of training, probes and settling, [phases on record, 3]."""
@@ -93,43 +150,54 @@ class RunFiles:
     def coverage(self) -> dict[str, float | None]:
         """Return the coverage of the run's groups at their mastered levels."""
         mastered = self.journal.state.mastered
-        context = self.journal.header.context
-        if "catalogue" not in context:
-            return dict.fromkeys(mastered)
-        try:
-            catalogue = decode(Catalogue, context["catalogue"])
-        except InputError as error:
-            raise InputError(f"{self.path}: its catalogue: {error}") from error
-        covered = catalogue.coverage(mastered)
+        covered = self.catalogue.coverage(mastered) if self.catalogue else {}
         return {group: covered.get(group) for group in mastered}
 
 
-def read_run(journal: Path, name: str | None = None) -> RunFiles:
-    """Read the run whose journal it is; without a name, its method is its name."""
+def read_run(
+    journal: Path,
+    name: str | None = None,
+    *,
+    evidence: bool = True,
+    start: str | None = None,
+) -> RunFiles:
+    """Read the run whose journal it is; a live run may write meanwhile.
+
+    Args:
+        journal: Path of the journal.
+        name: What to call the run; without it, its method is its name.
+        evidence: Read the episodes behind the verdicts, and all metrics; without them,
+            what a summary needs.
+        start: See `RunFiles.start`.
+    """
     folder = journal.parent
-    # First, and lines before the journal: a live run may write meanwhile.
-    metrics, times = (tuple(read_lines(folder / f)) for f in (METRICS, TIMES))
+    # Logs before the journal: a run that ends meanwhile is shown as it was, and not as
+    # one that stopped.
+    locked, age_s = _is_alive(journal), max(0.0, time.time() - last_written(journal))
+    times = tuple(read_lines(folder / TIMES))
+    tail = None if evidence else TAIL_BYTES
+    metrics = tuple(read_lines(folder / METRICS, tail))
+    checkpoints = folder / CHECKPOINTS
+    folders = checkpoints.iterdir() if checkpoints.is_dir() else ()
+    names = frozenset(path.name for path in folders if path.is_dir())
     with warnings.catch_warnings():
-        if journal.is_file() and is_locked(journal):
+        if locked:
             warnings.simplefilter("ignore")  # A line being written is not torn.
         replayed = replay(journal)
-    evidence, damaged = {}, {}
-    for phase in range(len(replayed.entries)):
-        file = folder / EVIDENCE / f"{phase_name(phase)}.npz"
-        if file.exists():
-            try:
-                evidence[phase] = _read_arrays(file)
-            except DAMAGE as error:
-                damaged[phase] = f"{EVIDENCE}/{file.name} cannot be read: {error}"
+    arrays, damaged = _read_evidence(folder, len(replayed.entries) if evidence else 0)
     return RunFiles(
         name=name or name_run(replayed.header, folder),
         path=folder,
         journal=replayed,
-        evidence=evidence,
+        evidence=arrays,
         damaged=damaged,
         metrics=metrics,
         times=times,
-        budget=next(read_lines(folder / BUDGET), {}),
+        budget=read_budget(folder, _settings(replayed.header)),
+        locked=locked,
+        age_s=age_s,
+        checkpoints=names,
+        start=start,
     )
 
 
@@ -159,19 +227,31 @@ def phase_times(lines: Iterable[Mapping[str, Any]], num_phases: int) -> np.ndarr
     return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
 
 
-def steps_per_iteration(context: Mapping[str, Any]) -> int | None:
-    """Return the environment steps of an iteration, by all ranks, if it is training."""
-    num_envs = find(context, int, "train", "num_envs")
-    num_steps = find(context, int, "train", "learner", "ppo", "num_steps")
-    ranks = find(context, int, "ranks")
-    return num_envs * num_steps * ranks if num_envs and num_steps and ranks else None
-
-
 def _settings(header: Header) -> Mapping[str, Any]:
     context = header.context
     return find(context, dict, "train") or find(context, dict, "rehearsal") or {}
 
 
-def _read_arrays(file: Path) -> Arrays:
-    with np.load(file) as arrays:
-        return {key: np.asarray(arrays[key], float).ravel() for key in arrays}
+def _is_alive(journal: Path) -> bool:
+    try:
+        return is_locked(journal)
+    except OSError:
+        return False  # It cannot be read: replay says why.
+
+
+def _read_evidence(
+    folder: Path, num_phases: int
+) -> tuple[dict[int, Arrays], dict[int, str]]:
+    """Return the arrays of phases, and what is wrong with files that cannot be read."""
+    arrays: dict[int, Arrays] = {}
+    damaged: dict[int, str] = {}
+    for phase in range(num_phases):
+        file = folder / EVIDENCE / f"{phase_name(phase)}.npz"
+        if not file.exists():
+            continue
+        try:
+            with np.load(file) as found:
+                arrays[phase] = {k: np.asarray(found[k], float).ravel() for k in found}
+        except DAMAGE as error:
+            damaged[phase] = f"{EVIDENCE}/{file.name} cannot be read: {error}"
+    return arrays, damaged

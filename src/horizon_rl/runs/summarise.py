@@ -1,33 +1,28 @@
-"""Summarise a run from its journal and what else its directory shows.
+"""Summarise a run from its files.
 
 Neither the simulator nor the learner is needed: a run can be summarised wherever its
 files are, while it trains, when it is done, and after a crash.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
 
 from horizon_rl.curriculum import Entry, last_checkpoint
 from horizon_rl.curriculum.state import Action
-from horizon_rl.domains import Catalogue
-from horizon_rl.runs.journal import Replay
-from horizon_rl.runs.paths import CHECKPOINTS, INITIAL
-from horizon_rl.runs.read import find, phase_times, steps_per_iteration
+from horizon_rl.runs.paths import INITIAL, checkpoint_folder
+from horizon_rl.runs.read import Line, RunFiles, RunKind, find
 from horizon_rl.runs.summary import (
-    Budget,
+    BudgetSummary,
     CheckpointSummary,
     Drift,
     FrontierSummary,
-    Kind,
-    Line,
     Progress,
     RunSummary,
     Spent,
     Times,
-    Traces,
 )
 
 RECENT = 10
@@ -36,62 +31,48 @@ PATIENCE_S = 60.0
 """A live run that shows nothing for so long may hang, unless its probes take longer."""
 
 
-def summarise_run(
-    run: Path, journal: Replay, traces: Traces, catalogue: Catalogue | None
-) -> RunSummary:
-    """Put together what the files of the run in `run` tell."""
-    context, state, entries = journal.header.context, journal.state, journal.entries
-    kind, settings = _settings(context)
-    settings = {**settings, **traces.budget}
-    steps = steps_per_iteration(context)
-    times = _sum_times(traces.times, len(entries))
-    budget = _budget(settings, state.env_steps, times.total_s if times else 0.0)
-    progress = _progress(traces.metrics, entries, settings, steps)
-    ended = state.ended
-    if not (ended or traces.locked or progress) and budget:
+def summarise(run: RunFiles) -> RunSummary:
+    """Put together what the files of a run tell."""
+    state, entries = run.journal.state, run.entries
+    progress, ended = _progress(run), state.ended
+    if not (ended or run.locked or progress):
         # Runs end between phases. One cut off within a phase had been given more.
-        ended = budget.spent
-    standing = "finished" if ended else "running" if traces.locked else "stopped"
-    ranks = find(context, int, "ranks") or 1
-    checkpoint = _checkpoint(run, kind, entries, traces.checkpoints)
+        ended = run.spent
+    standing = "finished" if ended else "running" if run.locked else "stopped"
+    ranks = find(run.context, int, "ranks") or 1
+    checkpoint = _checkpoint(run)
     # A shipped run, whose last checkpoint is the policy itself, cannot go on.
     can_go_on = standing == "stopped" and (checkpoint is None or checkpoint.exists)
     return RunSummary(
-        run=str(run),
-        kind=kind,
-        method=find(settings, str, "method"),
-        start=find(context, str, "start"),
-        seed=find(settings, int, "seed"),
+        run=str(run.path),
+        kind=run.kind,
+        method=find(run.settings, str, "method"),
+        start=run.start or find(run.context, str, "start"),
+        seed=run.seed,
         ranks=ranks,
         standing=standing,
         ended=ended,
-        resume=resume_command(run, kind, ranks) if can_go_on else None,
-        age_s=traces.age_s,
-        is_silent=standing == "running" and traces.age_s > _patience_s(traces.times),
-        budget=budget,
+        resume=resume_command(run.path, run.kind, ranks) if can_go_on else None,
+        age_s=run.age_s,
+        is_silent=standing == "running" and run.age_s > _patience_s(run.times),
+        budget=_budget(run),
         phases=len(entries),
         boundaries=sum(
             e.kind == "boundary" for entry in entries for e in entry.decision.events
         ),
         env_steps=state.env_steps,
-        by_action={a: _spent(entries, a, steps) for a in get_args(Action)},
+        by_action={
+            a: _spent(entries, a, run.steps_per_iteration) for a in get_args(Action)
+        },
         difficulty=state.difficulty,
-        frontiers=_frontiers(journal, catalogue, ended),
+        frontiers=_frontiers(run, ended),
         last_decision=entries[-1].decision if entries else None,
         proposal=None if ended else state.proposal,
         progress=progress,
-        times=times,
+        times=_sum_times(run),
         anchor=_drift(entries),
         checkpoint=checkpoint,
     )
-
-
-def _settings(context: Mapping[str, Any]) -> tuple[Kind, Mapping[str, Any]]:
-    if isinstance(context.get("train"), Mapping):
-        return "training", context["train"]
-    if isinstance(context.get("rehearsal"), Mapping):
-        return "rehearsal", context["rehearsal"]
-    return "other", {}
 
 
 def _number(line: Line, key: str) -> float | None:
@@ -101,8 +82,8 @@ def _number(line: Line, key: str) -> float | None:
     return float(value) if fits and isfinite(value) else None
 
 
-def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
-    by_phase = phase_times(lines, num_phases)
+def _sum_times(run: RunFiles) -> Times | None:
+    by_phase = run.phase_times()
     if not len(by_phase):
         return None
     train, probe, settle = by_phase.sum(axis=0).tolist()
@@ -120,39 +101,29 @@ def _sum_times(lines: Sequence[Line], num_phases: int) -> Times | None:
     )
 
 
-def _budget(settings: Line, env_steps: int, seconds: float) -> Budget | None:
-    steps, minutes = find(settings, int, "steps"), _number(settings, "minutes")
-    shares, spent = [], []
-    if steps:
-        shares.append(env_steps / steps)
-        spent += [f"budget of {steps} env steps spent"] * (shares[-1] >= 1.0)
-    if minutes:
-        shares.append(seconds / 60.0 / minutes)
-        spent += [f"budget of {minutes:g} minutes spent"] * (shares[-1] >= 1.0)
-    if not shares:
+def _budget(run: RunFiles) -> BudgetSummary | None:
+    seconds = float(run.phase_times().sum())
+    share = run.budget.share(run.journal.state.env_steps, seconds)
+    if share is None:
         return None
-    return Budget(
-        steps=steps or None,
-        minutes=minutes or None,
-        share=max(shares),
-        spent=spent[0] if spent else None,
+    return BudgetSummary(
+        steps=run.budget.steps or None,
+        minutes=run.budget.minutes or None,
+        share=share,
+        spent=run.spent,
     )
 
 
-def _progress(
-    metrics: Sequence[Line],
-    entries: Sequence[Entry],
-    settings: Line,
-    steps: int | None,
-) -> Progress | None:
-    lines = [line for line in metrics if line.get("phase") == len(entries)]
+def _progress(run: RunFiles) -> Progress | None:
+    entries, steps = run.entries, run.steps_per_iteration
+    lines = [line for line in run.metrics if line.get("phase") == len(entries)]
     number = find(lines[-1], int, "number") if lines else None
     judged = [entry.evidence.iterations for entry in entries]
     if number is None or number <= sum(judged):
         return None
     done = number - sum(judged)
     # A phase lasts longer than the settings say where its episodes need it.
-    longest = max([find(settings, int, "phase_iterations") or 0, *judged])
+    longest = max([find(run.settings, int, "phase_iterations") or 0, *judged])
     seconds = [
         (_number(line, "collect_s") or 0.0) + (_number(line, "learn_s") or 0.0)
         for line in lines[-RECENT:]
@@ -192,13 +163,11 @@ def _spent(entries: Sequence[Entry], action: Action, steps: int | None) -> Spent
     )
 
 
-def _frontiers(
-    journal: Replay, catalogue: Catalogue | None, ended: str | None
-) -> tuple[FrontierSummary, ...]:
-    state = journal.state
-    coverage = catalogue.coverage(state.mastered) if catalogue else {}
+def _frontiers(run: RunFiles, ended: str | None) -> tuple[FrontierSummary, ...]:
+    state = run.journal.state
+    coverage = run.coverage()
     proposal = None if ended else state.proposal
-    latest = {e.decision.frontier: e.decision for e in journal.entries}
+    latest = {e.decision.frontier: e.decision for e in run.entries}
     return tuple(
         FrontierSummary(
             name=f.name,
@@ -238,17 +207,16 @@ def _drift(entries: Sequence[Entry]) -> Drift | None:
     )
 
 
-def _checkpoint(
-    run: Path, kind: Kind, entries: Sequence[Entry], folders: frozenset[str]
-) -> CheckpointSummary | None:
-    named = last_checkpoint(entries)
-    if named is None and kind != "training":
+def _checkpoint(run: RunFiles) -> CheckpointSummary | None:
+    named = last_checkpoint(run.entries)
+    if named is None and run.kind != "training":
         return None
     name = named.name if named else INITIAL
-    return CheckpointSummary(path=str(run / CHECKPOINTS / name), exists=name in folders)
+    path = str(checkpoint_folder(run.path, name))
+    return CheckpointSummary(path=path, exists=name in run.checkpoints)
 
 
-def resume_command(run: Path, kind: Kind, ranks: int = 1) -> str | None:
+def resume_command(run: Path, kind: RunKind, ranks: int = 1) -> str | None:
     """Return the command that goes on with a run of ours."""
     path = shlex.quote(str(run))
     if kind == "rehearsal":

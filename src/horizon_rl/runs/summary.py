@@ -1,40 +1,20 @@
 """What a run came to so far, as plain data: the stable `horizon status --json`.
 
-The fields are the keys of the JSON; `show.summarise_run` fills them.
+The fields are the keys of the JSON; `runs.summarise` fills them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from horizon_rl.curriculum import Decision, Proposal
 from horizon_rl.curriculum.state import Action
+from horizon_rl.runs.read import RunKind
 
-Line = Mapping[str, Any]
-Kind = Literal["training", "rehearsal", "other"]
 Standing = Literal["running", "finished", "stopped"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traces:
-    """What a run's directory shows beside its journal."""
-
-    locked: bool
-    """A live process has the journal open for appending."""
-    age_s: float = 0.0
-    """Seconds since the run last wrote a line."""
-    times: Sequence[Line] = ()
-    """Lines of times.jsonl, as far as they can be read."""
-    metrics: Sequence[Line] = ()
-    """The last lines of metrics.jsonl, oldest first."""
-    checkpoints: frozenset[str] = frozenset()
-    """Names of the checkpoints' folders."""
-    budget: Line = field(default_factory=dict)
-    """What budget.json says: steps and minutes that a resumed run was given."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
+class BudgetSummary:
     """What the run was started with, or given when it was last resumed."""
 
     steps: int | None
@@ -141,7 +121,7 @@ class RunSummary:
 
     run: str
     """Its directory."""
-    kind: Kind
+    kind: RunKind
     """`other`: a curriculum in somebody's own training loop."""
     method: str | None
     start: str | None
@@ -159,7 +139,7 @@ class RunSummary:
     """Seconds since it last wrote a line."""
     is_silent: bool
     """It is running, yet shows nothing for so long that it may hang."""
-    budget: Budget | None
+    budget: BudgetSummary | None
     phases: int
     """Phases judged."""
     boundaries: int

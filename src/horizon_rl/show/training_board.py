@@ -8,7 +8,8 @@ from rich.text import Text
 
 from horizon_rl.curriculum import Entry, Proposal
 from horizon_rl.show.board import bar, board
-from horizon_rl.training import Iteration, Run
+from horizon_rl.training.protocols import Iteration
+from horizon_rl.training.run import Run
 
 
 class TrainingBoard:
@@ -17,7 +18,7 @@ class TrainingBoard:
     def __init__(self, run: Run):
         self._run = run
         self._began = time.perf_counter()
-        self._first_steps = run.trainer.env_steps
+        self._first_steps = run.curriculum.state.env_steps
         self._last: Iteration | None = None
         self._done = 0
         """Iterations of the phase under way."""
@@ -35,9 +36,7 @@ class TrainingBoard:
         state = curriculum.state
         if run.ended:
             state = replace(state, proposal=None, ended=run.ended)
-        frontiers = board(
-            state, curriculum.entries, run.trainer.catalogue, curriculum.cfg
-        )
+        frontiers = board(state, curriculum.entries, run.catalogue, curriculum.cfg)
         if run.ended:
             return frontiers
         return Group(frontiers, Text(), self._progress_bar(), Text(self.figures()))
@@ -53,7 +52,7 @@ class TrainingBoard:
         last = self._last
         if last is None:
             return "filling buffers"
-        steps = self._run.trainer.steps_per_iteration
+        steps = self._run.learner.steps_per_iteration
         parts = [
             f"{last.env_steps / 1e6:.2f} M env steps",
             f"{steps / (last.collect_s + last.learn_s):,.0f} steps/s",
@@ -66,20 +65,21 @@ class TrainingBoard:
         return ", ".join([*parts, self._time_left()])
 
     def _progress(self) -> str:
-        return f"iteration {self._done} of {self._run.trainer.cfg.iterations}"
+        return f"iteration {self._done} of {self._run.cfg.iterations}"
 
     def _progress_bar(self) -> Text:
-        share = self._done / self._run.trainer.cfg.iterations
+        share = self._done / self._run.cfg.iterations
         return bar(share, 24).append(f" {self._progress()}", style="none")
 
     def _time_left(self) -> str:
         """Say when a budget will be spent; the frontiers may be done before."""
-        run, cfg = self._run, self._run.trainer.cfg
+        run, cfg = self._run, self._run.cfg
         elapsed = time.perf_counter() - self._began
         estimates = []
         if cfg.steps:
-            speed = (run.trainer.env_steps - self._first_steps) / elapsed
-            left = cfg.steps - run.trainer.env_steps
+            done = self._last.env_steps if self._last else self._first_steps
+            speed = (done - self._first_steps) / elapsed
+            left = cfg.steps - done
             estimates.append(left / speed if speed else 0.0)
         if cfg.minutes:
             estimates.append(60.0 * cfg.minutes - run.spent_s)

@@ -48,3 +48,7 @@ def needs_extra(extra: str) -> Iterator[None]:
         raise InputError(
             f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
         ) from error
+
+
+class NonFiniteError(ArithmeticError):
+    """A gradient was not finite; neither it nor what followed changed a weight."""

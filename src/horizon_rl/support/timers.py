@@ -1,11 +1,11 @@
-"""A clock for work that a GPU may still be doing when Python has long gone on."""
+"""A timer for work that a GPU may still be doing when Python has long gone on."""
 
 import time
 
 import torch
 
 
-class Clock:
+class LapTimer:
     """Measures the laps between its marks, on the device that does the work."""
 
     def __init__(self, device: torch.device):

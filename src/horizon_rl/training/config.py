@@ -3,10 +3,20 @@
 from dataclasses import dataclass, field
 from math import ceil
 
-from horizon_rl.curriculum import CurriculumCfg, EarlyCfg, Method, apply_method
+from horizon_rl.curriculum import (
+    METHODS,
+    VARIANTS,
+    CurriculumCfg,
+    EarlyCfg,
+    Method,
+    make_method,
+    resolve_method,
+)
+from horizon_rl.curriculum.config import without_preservation
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import LearnerCfg
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.records import encode
 from horizon_rl.task import TaskCfg
 
 MIN_EPISODES_A_PHASE = 2.5
@@ -18,8 +28,9 @@ began in it and could have lasted: in a shorter phase there would be too few."""
 class TrainCfg:
     """One training run: a curriculum, and the worlds and the learner it governs."""
 
-    method: Method = "horizon"
-    """HORIZON, or one of its ablations and controls."""
+    method: str = "horizon"
+    """HORIZON (horizon), its ablations joint, feasibility-only and no-rollback, or a
+    control: linear, wide, base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""
@@ -72,6 +83,9 @@ class TrainCfg:
         for name in ("seed", "steps", "minutes", "probe_scenarios", "anchor_scenarios"):
             require(name, getattr(self, name), 0)
         require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
+        if self.method not in (*METHODS, *VARIANTS):
+            names = sorted({*METHODS, *VARIANTS})
+            raise InputError(unknown("method", self.method, names))
 
     @property
     def steps_per_iteration(self) -> int:
@@ -84,14 +98,16 @@ class TrainCfg:
         least = MIN_EPISODES_A_PHASE * self.task.max_steps / self.learner.ppo.num_steps
         return max(self.phase_iterations, ceil(least))
 
-    @property
-    def resolved(self) -> CurriculumCfg:
-        """The curriculum's settings with the method applied."""
-        cfg = apply_method(
+    def make_method(self) -> Method:
+        """Return the curriculum's method with its settings."""
+        name, cfg = resolve_method(
             self.method, self.curriculum, clock_phases=self.linear_phases
         )
-        # What is not measured cannot be asked for.
-        return cfg if self.probe_scenarios else apply_method("feasibility-only", cfg)
+        if not self.probe_scenarios:
+            # What is not measured cannot be asked for.
+            cfg = without_preservation(cfg)
+        settings = {"early": encode(self.early)} if name == "horizon" else {}
+        return make_method(name, cfg, settings)
 
 
 def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""The curriculum as one pure function: (state, evidence) -> (state, decision)."""
+"""HORIZON: frontiers advance by gates, retreat into brackets, and come back."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from horizon_rl.curriculum.config import CurriculumCfg
-from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
+from horizon_rl.curriculum.evidence import Episodes, Evidence
 from horizon_rl.curriculum.frontier import (
     Frontier,
     can_reopen,
@@ -17,6 +18,7 @@ from horizon_rl.curriculum.frontier import (
     roll_back,
 )
 from horizon_rl.curriculum.gates import Verdict, judge
+from horizon_rl.curriculum.method import book, budget_spent, register_method
 from horizon_rl.curriculum.state import (
     Action,
     Decision,
@@ -28,53 +30,71 @@ from horizon_rl.curriculum.state import (
 from horizon_rl.support.errors import InputError
 
 
-def start(groups: Sequence[str], cfg: CurriculumCfg) -> State:
-    """Return the state before the first phase, with its proposal.
+@register_method("horizon")
+@dataclass(frozen=True, kw_only=True)
+class Horizon:
+    """The paper's curriculum; joint mode and the ablations are settings of it."""
 
-    Args:
-        groups: Domain groups to widen; the catalogue's others stay at level 0.
-        cfg: How frontiers advance, retreat, wait and end.
-    """
-    if len(set(groups)) < len(groups) or not (groups or cfg.clock):
-        raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
-    # A clock and joint mode move all groups at once: then they are one frontier. A clock
-    # may even have none to move.
-    if cfg.joint or cfg.clock:
-        frontiers = (Frontier(name="joint", groups=tuple(groups)),)
-    else:
-        frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
-    return _propose(State(frontiers=frontiers), cfg)
+    cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
+    """How frontiers advance, retreat, wait and end."""
+    early: EarlyCfg = field(default_factory=EarlyCfg)
+    """Looks at a running phase, which may end it."""
 
+    outcome_parameters = None
 
-def step(
-    state: State, evidence: Evidence, cfg: CurriculumCfg
-) -> tuple[State, Decision]:
-    """Judge the phase on trial by its evidence, and propose the next."""
-    proposal = state.proposal
-    if proposal is None:
-        raise InputError(f"the run has ended ({state.ended}): no phase to judge")
-    preservation = cfg.gates.preservation and state.has_checkpoint
-    verdict = judge(evidence, cfg.gates, preservation=preservation)
-    action = _choose_action(proposal, verdict, cfg)
-    judged = replace(
-        state,
-        frontiers=_settle(state.frontiers, proposal, action, cfg),
-        phase=state.phase + 1,
-        has_checkpoint=state.has_checkpoint or action == "commit",
-        env_steps=state.env_steps + evidence.env_steps,
-        proposal=None,
-    )
-    following = _propose(judged, cfg)
-    return following, Decision(
-        phase=proposal.phase,
-        kind=proposal.kind,
-        frontier=proposal.frontier,
-        candidate=proposal.candidate,
-        action=action,
-        verdict=verdict,
-        reason=_explain(proposal, action, verdict, judged),
-        events=_changes(state, judged) + _changes(judged, following),
-    )
+    def start(self, groups: Sequence[str]) -> State:
+        """Return the state before the first phase, with its proposal.
+
+        Args:
+            groups: Domain groups to widen; the catalogue's others stay at level 0.
+        """
+        if not groups or len(set(groups)) < len(groups):
+            raise InputError(
+                f"groups are {tuple(groups)}: name each once, at least one"
+            )
+        if self.cfg.joint:
+            frontiers = (Frontier(name="joint", groups=tuple(groups)),)
+        else:
+            frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
+        return _propose(State(frontiers=frontiers), self.cfg)
+
+    def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
+        """Judge the phase on trial by its evidence, and propose the next."""
+        cfg, proposal = self.cfg, state.proposal
+        if proposal is None:
+            raise InputError(f"the run has ended ({state.ended}): no phase to judge")
+        preservation = cfg.gates.preservation and state.reference is not None
+        verdict = judge(evidence, cfg.gates, preservation=preservation)
+        action = _choose_action(proposal, verdict, cfg)
+        judged = replace(
+            book(state, evidence, commits=action == "commit"),
+            frontiers=_settle(state.frontiers, proposal, action, cfg),
+        )
+        following = _propose(judged, cfg)
+        return following, Decision(
+            phase=proposal.phase,
+            kind=proposal.kind,
+            frontier=proposal.frontier,
+            candidate=proposal.candidate,
+            action=action,
+            verdict=verdict,
+            reason=_explain(proposal, action, verdict, judged),
+            events=_changes(state, judged) + _changes(judged, following),
+        )
+
+    def looks(self, state: State) -> tuple[float, ...]:
+        return (*self.early.looks, 1.0)
+
+    def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
+        seen = look_early(
+            window, index, max_length=longest, gates=self.cfg.gates, cfg=self.early
+        )
+        proposal = state.proposal
+        can_fail = proposal is not None and proposal.kind != "baseline"
+        # A collapse is worth cutting short only where there is something to restore.
+        if seen == "abort" and not (can_fail and self.cfg.rollback):
+            return "go on"
+        return seen
 
 
 def choose(frontiers: tuple[Frontier, ...], cfg: CurriculumCfg) -> Frontier | None:
@@ -92,7 +112,7 @@ def choose(frontiers: tuple[Frontier, ...], cfg: CurriculumCfg) -> Frontier | No
 
 
 def _choose_action(proposal: Proposal, verdict: Verdict, cfg: CurriculumCfg) -> Action:
-    if verdict.passed or proposal.kind == "clock":
+    if verdict.passed:
         return "commit"
     if proposal.kind == "baseline":
         return "hold"
@@ -122,14 +142,9 @@ def _settle(
 
 def _propose(state: State, cfg: CurriculumCfg) -> State:
     """Set the next phase's proposal, or the reason why there is none."""
-    if state.phase >= cfg.max_phases:
-        return replace(state, ended=f"budget of {cfg.max_phases} phases spent")
-    if 0 < cfg.max_env_steps <= state.env_steps:
-        return replace(state, ended=f"budget of {cfg.max_env_steps} env steps spent")
-    if cfg.clock:
-        level = cfg.clock.level_at(state.phase)
-        return _try(state, state.frontiers[0], "clock", level, "by the clock")
-    if not state.has_checkpoint:
+    if spent := budget_spent(state, cfg):
+        return replace(state, ended=spent)
+    if state.reference is None:
         return _try(state, None, "baseline", 0.0, "learn the baseline first")
     frontier = choose(state.frontiers, cfg)
     if frontier is None:
@@ -195,9 +210,6 @@ def _explain(
     name = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
     if action == "hold":
         return f"{name} not learnt yet, train on: {verdict.reason}"
-    if action == "commit" and proposal.kind == "clock":
-        gates = "passed" if verdict.passed else "failed"
-        return f"{name} by the clock, gates {gates}: {verdict.reason}"
     if action == "commit" and not verdict.passed:
         return f"{name} failed but kept, rollback is off: {verdict.reason}"
     done = "committed" if action == "commit" else "rolled back"

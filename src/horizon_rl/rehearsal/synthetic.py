@@ -13,13 +13,12 @@ from statistics import fmean
 
 import numpy as np
 
-from horizon_rl.curriculum import Evidence, Proposal
 from horizon_rl.domains import Levels
 from horizon_rl.support.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnerCfg:
+class SyntheticCfg:
     """How the synthetic learner learns and breaks."""
 
     reach: float = 0.15
@@ -60,7 +59,7 @@ class LearnerCfg:
 
 
 @dataclass(frozen=True)
-class Policy:
+class SyntheticPolicy:
     """What the learner has learnt: all that a checkpoint holds."""
 
     skill: dict[str, float]
@@ -73,17 +72,17 @@ class Policy:
     """Tracking error that was forgotten how to avoid, m/s."""
 
 
-def novice(groups: tuple[str, ...], cfg: LearnerCfg, seed: int) -> Policy:
+def novice(groups: tuple[str, ...], cfg: SyntheticCfg, seed: int) -> SyntheticPolicy:
     """Return an untrained policy that cannot do the baseline yet."""
     rng = np.random.default_rng([seed, len(groups)])
     draws = rng.uniform(cfg.ceiling_low, cfg.ceiling_high, len(groups))
-    return Policy(
+    return SyntheticPolicy(
         skill=dict.fromkeys(groups, -0.8 * cfg.reach),
         ceiling={group: float(c) for group, c in zip(groups, draws, strict=True)},
     )
 
 
-def overreach(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+def overreach(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> float:
     """Return how far `levels` lie beyond the skill, in the worst group."""
     worst = -inf
     for group, skill in policy.skill.items():
@@ -93,21 +92,21 @@ def overreach(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
     return worst
 
 
-def fall_rate(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+def fall_rate(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> float:
     """Return the share of episodes that end in a fall at `levels`."""
     # Within the skill nearly none fall, at half the reach every second.
     beyond = overreach(policy, levels, cfg) / cfg.reach
     return _rise(beyond, center=0.5, width=0.12)
 
 
-def success_rate(policy: Policy, levels: Levels, cfg: LearnerCfg) -> float:
+def success_rate(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> float:
     """Return the share of episodes without a fall and with an error below 0.4."""
-    _, error, _ = _perform(policy, levels, cfg)
+    _, error, _ = perform(policy, levels, cfg)
     precise = 1.0 - _rise(error, center=0.4, width=0.02)
     return (1.0 - fall_rate(policy, levels, cfg)) * precise
 
 
-def train(policy: Policy, levels: Levels, cfg: LearnerCfg) -> Policy:
+def train(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> SyntheticPolicy:
     """Train one phase at `levels`."""
     beyond = overreach(policy, levels, cfg) / cfg.reach
     recoverable = 1.0 - _rise(beyond, center=1.0, width=0.12)
@@ -132,33 +131,8 @@ def train(policy: Policy, levels: Levels, cfg: LearnerCfg) -> Policy:
     )
 
 
-def examine(
-    trained: Policy,
-    before: Policy,
-    proposal: Proposal,
-    cfg: LearnerCfg,
-    rng: np.random.Generator,
-) -> Evidence:
-    """Measure the trained policy on the candidate, and both on the checkpoint's."""
-    noise = cfg.noise * rng.standard_normal(4)
-    length, error, _ = _perform(trained, proposal.levels, cfg)
-    _, kept_error, kept_return = _perform(trained, proposal.mastered, cfg)
-    _, old_error, old_return = _perform(before, proposal.mastered, cfg)
-    return Evidence(
-        length=min(1.0, length + noise[0]),
-        tracking_error=max(0.0, error + 0.5 * noise[1]),
-        # The comparison is paired: what both policies share cancels out.
-        checkpoint_error=kept_error * (1.0 + 0.5 * noise[2]),
-        checkpoint_return=kept_return * (1.0 + 0.5 * noise[3]),
-        reference_error=old_error,
-        reference_return=old_return,
-        episodes=500,
-        env_steps=cfg.phase_env_steps,
-    )
-
-
-def _perform(
-    policy: Policy, levels: Levels, cfg: LearnerCfg
+def perform(
+    policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg
 ) -> tuple[float, float, float]:
     """Return (episode length as a share, tracking error, return) at `levels`."""
     falls = fall_rate(policy, levels, cfg)

@@ -1,0 +1,136 @@
+"""What a curriculum method is: two pure functions over a state, and when to look."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.early_stopping import Look
+from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.state import Decision, Reference, State
+from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import decode, encode
+
+
+class Method(Protocol):
+    """How levels, or any other distribution over instances, follow from evidence.
+
+    A method is a frozen dataclass of its settings, registered under a name. It touches
+    no file, clock or random number but those in its settings and the phase's number, so
+    that a journal of evidence gives every state again. `Curriculum` adds ask and tell.
+    """
+
+    @property
+    def cfg(self) -> CurriculumCfg:
+        """Gates and budget, which every method has."""
+        ...
+
+    @property
+    def outcome_parameters(self) -> tuple[str, ...] | None:
+        """Parameters whose values come with every episode in `Evidence.outcomes`; None:
+        the method needs no single episodes."""
+        ...
+
+    def start(self, groups: Sequence[str]) -> State:
+        """Return the state before the first phase, with its proposal."""
+        ...
+
+    def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
+        """Judge the phase on trial by its evidence, and propose the next."""
+        ...
+
+    def looks(self, state: State) -> tuple[float, ...]:
+        """Return when to look at the phase, in usual phase lengths; it ends at the last."""
+        ...
+
+    def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
+        """Look at a running phase at `looks(state)[index]`, except at its end.
+
+        Args:
+            state: The state with the phase on trial.
+            window: Its episodes that gate L may judge.
+            index: Which look it is.
+            longest: Control steps of the longest episode.
+        """
+        ...
+
+
+METHODS: dict[str, type[Any]] = {}
+"""Methods by the name that a journal knows them by."""
+
+M = TypeVar("M")
+
+
+def register_method(name: str) -> Callable[[type[M]], type[M]]:
+    """Make a method known by `name` to runs, journals and the command line."""
+
+    def register(method: type[M]) -> type[M]:
+        METHODS[name] = method
+        return method
+
+    return register
+
+
+def name_of(method: Method) -> str:
+    """Return the name that a method is registered under."""
+    for name, known in METHODS.items():
+        if type(method) is known:
+            return name
+    raise InputError(f"{type(method).__name__} is not registered as a method")
+
+
+def settings_of(method: Method) -> dict[str, Any]:
+    """Return a method's own settings, without those that all methods have."""
+    return {key: v for key, v in encode(method).items() if key != "cfg"}
+
+
+def make_method(name: str, cfg: CurriculumCfg, settings: dict[str, Any]) -> Method:
+    """Return the method of that name; what `settings` leaves out is as by default."""
+    if name not in METHODS:
+        raise InputError(unknown("method", name, METHODS))
+    return decode(METHODS[name], {**settings, "cfg": encode(cfg)})
+
+
+def budget_spent(state: State, cfg: CurriculumCfg) -> str | None:
+    """Say which budget of the curriculum is spent, if one is."""
+    if state.phase >= cfg.max_phases:
+        return f"budget of {cfg.max_phases} phases spent"
+    if 0 < cfg.max_env_steps <= state.env_steps:
+        return f"budget of {cfg.max_env_steps} env steps spent"
+    return None
+
+
+def book(state: State, evidence: Evidence, *, commits: bool) -> State:
+    """Count what the phase on trial cost, and take it as reference if it is committed."""
+    proposal, reference = state.proposal, state.reference
+    if proposal is None:
+        raise InputError(f"the run has ended ({state.ended}): no phase to judge")
+    if commits:
+        reference = Reference(
+            phase=proposal.phase,
+            distribution=proposal.distribution,
+            error=evidence.candidate_error,
+            value=evidence.candidate_return,
+        )
+    return replace(
+        state,
+        phase=state.phase + 1,
+        reference=reference,
+        iterations=state.iterations + evidence.iterations,
+        env_steps=state.env_steps + evidence.env_steps,
+        proposal=None,
+    )
+
+
+def with_reference(evidence: Evidence, reference: Reference | None) -> Evidence:
+    """Add what gate C compares with, where the checkpoint's scenarios were measured.
+
+    A phase that was cut short was not probed, and has no reference on record either.
+    """
+    measured = evidence.checkpoint_error is not None
+    measured = measured or evidence.checkpoint_return is not None
+    if reference is None or not measured or evidence.reference_error is not None:
+        return evidence
+    return replace(
+        evidence, reference_error=reference.error, reference_return=reference.value
+    )

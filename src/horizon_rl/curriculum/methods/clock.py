@@ -1,0 +1,77 @@
+"""Levels by the clock, whatever the evidence says: the control of every comparison."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg
+from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.frontier import Frontier, commit
+from horizon_rl.curriculum.gates import judge
+from horizon_rl.curriculum.early_stopping import Look
+from horizon_rl.curriculum.method import book, budget_spent, register_method
+from horizon_rl.curriculum.state import Decision, Event, Proposal, State
+from horizon_rl.support.errors import InputError
+
+
+@register_method("clock")
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """One level for all groups, set by the phase's number; gates are on record only."""
+
+    cfg: CurriculumCfg = field(default_factory=lambda: CurriculumCfg(clock=ClockCfg()))
+    """Where the clock starts and how it rises; gates, and the budget."""
+
+    outcome_parameters = None
+
+    def start(self, groups: Sequence[str]) -> State:
+        if len(set(groups)) < len(groups):
+            raise InputError(f"groups are {tuple(groups)}: name each once")
+        frontier = Frontier(name="joint", groups=tuple(groups))
+        return self._propose(State(frontiers=(frontier,)))
+
+    def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
+        cfg, proposal, (before,) = self.cfg, state.proposal, state.frontiers
+        if proposal is None:
+            raise InputError(f"the run has ended ({state.ended}): no phase to judge")
+        preservation = cfg.gates.preservation and state.reference is not None
+        verdict = judge(evidence, cfg.gates, preservation=preservation)
+        level, gates = proposal.candidate, "passed" if verdict.passed else "failed"
+        after = commit(before, level, cfg)
+        events = []
+        if after.status == "complete" != before.status:
+            events.append(Event("complete", before.name, level))
+        judged = replace(book(state, evidence, commits=True), frontiers=(after,))
+        return self._propose(judged), Decision(
+            phase=proposal.phase,
+            kind="clock",
+            frontier=before.name,
+            candidate=level,
+            action="commit",
+            verdict=verdict,
+            reason=f"{before.name} {level:.3g} by the clock, gates {gates}: "
+            f"{verdict.reason}",
+            events=tuple(events),
+        )
+
+    def looks(self, state: State) -> tuple[float, ...]:
+        return (1.0,)  # A phase that ends as it must is not worth a look.
+
+    def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
+        return "go on"
+
+    def _propose(self, state: State) -> State:
+        if spent := budget_spent(state, self.cfg):
+            return replace(state, ended=spent)
+        clock, (frontier,) = self.cfg.clock or ClockCfg(), state.frontiers
+        level = clock.level_at(state.phase)
+        tried = replace(frontier, unlocked=True, last_phase=state.phase)
+        proposal = Proposal(
+            phase=state.phase,
+            kind="clock",
+            frontier=frontier.name,
+            candidate=level,
+            levels=dict.fromkeys(frontier.groups, level),
+            mastered=state.mastered,
+            reason="by the clock",
+        )
+        return replace(state, frontiers=(tried,), proposal=proposal)

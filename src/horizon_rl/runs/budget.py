@@ -1,0 +1,54 @@
+"""The budget of a run, and whether it is spent."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.runs.paths import BUDGET
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps, encode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a run may spend; 0 is no limit. A phase that was begun is finished."""
+
+    steps: int = 0
+    """Environment steps, probes and rolled-back phases included."""
+    minutes: float = 0.0
+
+    def share(self, env_steps: int, seconds: float) -> float | None:
+        """Return the share that is spent, the larger of the two; None without a limit."""
+        shares = [env_steps / self.steps] if self.steps else []
+        shares += [seconds / 60.0 / self.minutes] if self.minutes else []
+        return max(shares, default=None)
+
+    def spent(self, env_steps: int, seconds: float) -> str | None:
+        """Say which limit is reached, if one is."""
+        if 0 < self.steps <= env_steps:
+            return f"budget of {self.steps} env steps spent"
+        if 0.0 < self.minutes * 60.0 <= seconds:
+            return f"budget of {self.minutes:g} minutes spent"
+        return None
+
+
+def write_budget(run: Path, budget: Budget) -> None:
+    """Remember the budget that a resumed run was given."""
+    write_file(run / BUDGET, dumps(encode(budget)).encode())
+
+
+def read_budget(run: Path, settings: Mapping[str, Any]) -> Budget:
+    """Return a run's budget: what it was last given, else that of its settings."""
+    file = run / BUDGET
+    try:
+        given = json.loads(file.read_text()) if file.exists() else settings
+        steps, minutes = int(given.get("steps") or 0), float(given.get("minutes") or 0)
+        if not isfinite(minutes):
+            raise ValueError(f"minutes is {minutes}")
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} is damaged ({error}): fix or delete it") from error
+    return Budget(steps=steps, minutes=minutes)

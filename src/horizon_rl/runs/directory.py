@@ -1,0 +1,135 @@
+"""The directory of a run that is under way: what it writes, and how it picks up again."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.curriculum import CheckpointRef, Entry, Episodes
+from horizon_rl.curriculum.evidence import ProbedEpisodes
+from horizon_rl.runs.paths import (
+    CHECKPOINTS,
+    EVIDENCE,
+    JOURNAL,
+    METRICS,
+    TIMES,
+    checkpoint_folder,
+    phase_name,
+)
+from horizon_rl.support.durable import (
+    ASIDE,
+    digest_directory,
+    make_run_directory,
+    read_lines,
+    remove_unnamed,
+    write_directory,
+    write_file,
+)
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseTimes:
+    """Where a phase's seconds went."""
+
+    phase: int
+    train_s: float
+    """Training, its probes taken out."""
+    probe_s: float
+    """Probes, at the end and at early looks."""
+    settle_s: float
+    """Judging, writing the checkpoint and the journal, or restoring."""
+
+    @property
+    def total_s(self) -> float:
+        return self.train_s + self.probe_s + self.settle_s
+
+
+class RunDirectory:
+    """Writes everything of a run but its journal."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path) -> "RunDirectory":
+        """Make a directory for a new run; one that holds anything is refused."""
+        make_run_directory(path, JOURNAL, CHECKPOINTS)
+        return cls(path)
+
+    @property
+    def journal(self) -> Path:
+        return self.path / JOURNAL
+
+    def write_evidence(
+        self, phase: int, window: Episodes, probes: Mapping[str, ProbedEpisodes]
+    ) -> None:
+        """Keep the episodes that a phase is judged by."""
+        arrays: dict[str, Any] = {
+            "window_start": window.start.astype(np.int32),
+            "window_length": window.length.astype(np.int32),
+            "window_error": window.tracking_error.astype(np.float32),
+        }
+        for name, episodes in probes.items():
+            arrays[f"{name}_length"] = episodes.length.astype(np.int32)
+            arrays[f"{name}_error"] = episodes.tracking_error.astype(np.float32)
+            arrays[f"{name}_return"] = episodes.returns.astype(np.float32)
+        (self.path / EVIDENCE).mkdir(exist_ok=True)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        name = f"{phase_name(phase)}.npz"
+        write_file(self.path / EVIDENCE / name, buffer.getvalue())
+
+    def write_metrics(self, line: Mapping[str, Any]) -> None:
+        """Note an iteration; a figure that is not finite is noted as null."""
+        _append(self.path / METRICS, _only_finite(line))
+
+    def write_times(self, times: PhaseTimes) -> None:
+        _append(self.path / TIMES, asdict(times))
+
+    def write_checkpoint(
+        self, name: str, fill: Callable[[Path], object]
+    ) -> CheckpointRef:
+        """Write a checkpoint's directory whole or not at all."""
+        folder = checkpoint_folder(self.path, name)
+        return CheckpointRef(name, write_directory(folder, fill))
+
+    def find_checkpoint(self, checkpoint: CheckpointRef) -> Path:
+        """Return a checkpoint's folder; one that is not what was named is refused."""
+        folder = checkpoint_folder(self.path, checkpoint.name)
+        if not folder.is_dir() or digest_directory(folder) != checkpoint.digest:
+            raise InputError(f"checkpoint {folder} is missing or damaged: cannot go on")
+        return folder
+
+    def pick_up(self, entries: Sequence[Entry]) -> float:
+        """Remove traces of a phase that was not judged; return the seconds of the others.
+
+        What somebody else has put into the directory stays.
+        """
+        named = [entry.checkpoint.name for entry in entries if entry.checkpoint]
+        remove_unnamed(self.path / CHECKPOINTS, r"phase-\d{5}", named)
+        for folder in (self.path, self.path / EVIDENCE):
+            for file in folder.glob(f"{ASIDE}*"):
+                file.unlink()
+        for file in (self.path / METRICS, self.path / TIMES):
+            if file.exists():
+                kept = [n for n in read_lines(file) if n["phase"] < len(entries)]
+                write_file(file, "".join(f"{dumps(n)}\n" for n in kept).encode())
+        lines = read_lines(self.path / TIMES)
+        return sum(PhaseTimes(**line).total_s for line in lines)
+
+
+def _append(file: Path, line: Mapping[str, Any]) -> None:
+    with open(file, "ab") as opened:
+        opened.write(f"{dumps(line)}\n".encode())
+
+
+def _only_finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _only_finite(value) for key, value in data.items()}
+    return None if isinstance(data, float) and not isfinite(data) else data

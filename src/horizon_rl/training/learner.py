@@ -1,0 +1,166 @@
+"""A learning algorithm in our worlds: what collects, learns, and is saved."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from horizon_rl.curriculum import State
+from horizon_rl.domains import Catalogue
+from horizon_rl.learning import (
+    build_learner,
+    load_state_tensors,
+    restore,
+    state_tensors,
+    take_snapshot,
+)
+from horizon_rl.learning.checkpoint import (
+    CheckpointRecord,
+    fill_checkpoint,
+    load_checkpoint,
+)
+from horizon_rl.physics import cores_for_physics
+from horizon_rl.policies.learned import LearnedPolicy
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.graphs import is_on
+from horizon_rl.support.records import decode, encode
+from horizon_rl.support.timers import LapTimer
+from horizon_rl.task import NUM_ACTIONS
+from horizon_rl.training.protocols import Iteration, Learner
+from horizon_rl.training.transfer import fit_catalogue
+from horizon_rl.training.worlds import SimulatedWorlds
+
+RECENT = 100
+"""Episodes that an iteration's figures are the mean of: the last ones."""
+
+
+class TorchLearner(Learner):
+    """An algorithm of `horizon_rl.learning`; of several ranks, each has one."""
+
+    def __init__(self, worlds: SimulatedWorlds, catalogue: Catalogue):
+        """Build networks for the worlds' observations; torch's seed sets the weights."""
+        cfg, device = worlds.cfg, worlds.env.device
+        allow_fast_matmul(device)
+        self.cfg, self.catalogue, self.ranks = cfg, catalogue, worlds.ranks
+        self.algorithm = build_learner(
+            worlds.observations,
+            NUM_ACTIONS,
+            cfg.num_envs,
+            cfg.learner,
+            device,
+            worlds.ranks,
+        )
+        self.num_steps = cfg.learner.ppo.num_steps
+        self.steps_per_iteration = self.ranks.size * cfg.num_envs * self.num_steps
+
+    @property
+    def policy(self) -> LearnedPolicy:
+        return LearnedPolicy(self.algorithm.actor)
+
+    def begin(self, worlds: SimulatedWorlds) -> None:
+        self.algorithm.forget()
+
+    def iterate(self, worlds: SimulatedWorlds) -> Iteration:
+        algorithm, env = self.algorithm, worlds.env
+        timer = LapTimer(env.device)
+        total = torch.zeros((), device=env.device)
+        with torch.no_grad(), cores_for_physics(env.backend):
+            for _ in range(self.num_steps):
+                actions = algorithm.act(worlds.observations)
+                observations, reward, done, extras = worlds.step(actions)
+                algorithm.process_env_step(observations, reward, done, extras)
+                total += reward.mean()
+            algorithm.compute_returns(worlds.observations)
+        timer.mark()
+        figures = algorithm.update()
+        timer.mark()
+        num_ended, length, error = env.episodes.recent(RECENT)
+        shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
+        self.ranks.average(shown)
+        reward, num_ended, length, error = shown.tolist()
+        collect_s, learn_s = timer.seconds()
+        return Iteration(
+            collect_s=collect_s,
+            learn_s=learn_s,
+            reward=reward / self.num_steps,
+            episode_length=length / num_ended / worlds.max_length if num_ended else None,
+            tracking_error=error / num_ended if num_ended else None,
+            figures=figures,
+        )
+
+    def snapshot(self) -> Any:
+        return take_snapshot(self.algorithm)
+
+    def restore(self, snapshot: Any) -> None:
+        """Bring back a snapshot exactly; then cut the rate, if that is asked for."""
+        restore(self.algorithm, snapshot)
+        self.cut_rate()
+
+    def cut_rate(self, times: int = 1) -> None:
+        """Lower the learning rate as after so many rollbacks."""
+        for _ in range(times):  # One by one: a power would round otherwise.
+            self.algorithm.learning_rate *= self.cfg.rollback_rate
+
+    def write(self, folder: Path, state: State, levels: dict[str, float]) -> None:
+        """Fill a checkpoint's folder.
+
+        Args:
+            folder: An empty directory.
+            state: The curriculum as it is once the phase is on record, for the counters.
+            levels: Of the groups that the run widens, in the ranges it was trained on.
+        """
+        cfg = self.cfg
+        record = CheckpointRecord(
+            numbers={"learning_rate": self.algorithm.learning_rate},
+            counters={
+                "iteration": state.iterations,
+                "ranks": self.ranks.size,
+                "phase": state.phase,
+                "env_steps": state.env_steps,
+            },
+            seed=cfg.seed,
+            # Without its budget, which a resumed run may change: what was learnt does
+            # not depend on it.
+            config=encode(replace(cfg, steps=0, minutes=0.0)),
+            catalogue=encode(self.catalogue),
+            levels={**self.catalogue.parse_levels(cfg.levels), **levels},
+        )
+        fill_checkpoint(folder, state_tensors(self.algorithm), record)
+
+    def load(self, folder: Path, *, refit: bool = False) -> CheckpointRecord:
+        """Take over what a checkpoint has learnt; its counters are in the record.
+
+        With `refit`, its catalogue may have other parameters than the run's.
+        """
+        checkpoint = load_checkpoint(folder)
+        tensors = checkpoint.tensors
+        try:
+            if refit:
+                theirs = decode(Catalogue, checkpoint.record.catalogue)
+                tensors = fit_catalogue(tensors, theirs, self.catalogue)
+            load_state_tensors(self.algorithm, tensors)
+        except InputError as error:
+            raise InputError(f"{folder} is of another policy: {error}") from error
+        return checkpoint.record
+
+    def follow_rank_0(self) -> None:
+        """Start from what rank 0 has learnt."""
+        algorithm = self.algorithm
+        algorithm.learning_rate = self.ranks.once(lambda: algorithm.learning_rate)
+        self.ranks.share(state_tensors(algorithm).values())
+
+    def check_ranks(self) -> None:
+        """Refuse to go on where ranks have learnt different things."""
+        rate = torch.tensor(self.algorithm.learning_rate, dtype=torch.float64)
+        tensors = {**state_tensors(self.algorithm), "learning_rate": rate}
+        self.ranks.check_same(tensors)
+
+
+def allow_fast_matmul(device: torch.device) -> None:
+    """Let a GPU multiply matrices of single floats in TF32, unless HORIZON_TF32=0.
+
+    Inputs are rounded to 10 bits, sums stay in single precision.
+    """
+    if device.type == "cuda" and is_on("HORIZON_TF32"):
+        torch.set_float32_matmul_precision("high")

@@ -1,0 +1,228 @@
+"""The one loop: ask, train, look, probe, decide, save, record.
+
+It sees protocols only, and needs no more than numpy: our simulator, the rehearsal's
+synthetic learner, Gymnasium and mjlab all train in it.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
+from math import ceil
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.curriculum import (
+    Curriculum,
+    Entry,
+    Episodes,
+    Evidence,
+    ProbeSet,
+    measure,
+)
+from horizon_rl.curriculum.evidence import (
+    ProbedEpisodes,
+    fair_episodes,
+    outcomes_of,
+    select_window,
+)
+from horizon_rl.runs.directory import PhaseTimes
+from horizon_rl.support.errors import NonFiniteError
+from horizon_rl.training.protocols import (
+    Iteration,
+    Learner,
+    NoRecorder,
+    PhaseResult,
+    Recorder,
+    Worlds,
+)
+
+
+def run_phases(
+    curriculum: Curriculum,
+    worlds: Worlds,
+    learner: Learner,
+    *,
+    iterations: int = 1,
+    window: int = 500,
+    recorder: Recorder | None = None,
+) -> Iterator[Iteration | Entry]:
+    """Train phase after phase; yields every iteration, and every judged phase.
+
+    A caller that stops in mid-phase loses only that phase: it was not judged.
+
+    Args:
+        curriculum: Says what to train, and what becomes of it.
+        worlds: Where to train.
+        learner: What learns.
+        iterations: Usual length of a phase; the curriculum's looks are shares of it.
+        window: Gate L: the phase's last episodes that it judges.
+        recorder: Keeps what happens on disk; without it, nothing is kept.
+    """
+    recorder = recorder or NoRecorder()
+    while (proposal := curriculum.ask()) and recorder.has_budget():
+        began, before = perf_counter(), learner.snapshot()
+        for following in curriculum.outlook():
+            worlds.prepare(following.phase, following.distribution)
+        phase = PhaseTraining(curriculum, worlds, learner, iterations, window)
+        for iteration in phase.train():
+            recorder.record_iteration(proposal.phase, iteration)
+            yield iteration
+        trained, result = perf_counter(), phase.result
+        recorder.record_evidence(proposal.phase, result)
+        decision = curriculum.decide(result.evidence)
+        kept = recorder.save(proposal, result) if decision.keeps_weights else None
+        curriculum.tell(result.evidence, kept)
+        if not decision.keeps_weights:
+            learner.restore(before)
+        times = PhaseTimes(
+            phase=proposal.phase,
+            train_s=trained - began - result.probe_s,
+            probe_s=result.probe_s,
+            settle_s=perf_counter() - trained,
+        )
+        recorder.record_times(times)
+        yield curriculum.entries[-1]
+
+
+class PhaseTraining:
+    """The phase on trial while it is trained, looked at and measured."""
+
+    result: PhaseResult
+    """What it showed; there once `train` has ended."""
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        worlds: Worlds,
+        learner: Learner,
+        iterations: int,
+        window: int,
+    ):
+        self._curriculum, self._worlds, self._learner = curriculum, worlds, learner
+        self._window_size = window
+        ends = [ceil(share * iterations) for share in curriculum.looks()]
+        self._length = ends[-1]
+        self._looks = {end: index for index, end in enumerate(ends)}
+        self._iterations = self._probes = self._probe_steps = 0
+        self._probe_s = 0.0
+        self._reference: dict[str, Any] = {}
+
+    def train(self) -> Generator[Iteration, None, None]:
+        """Train until a look or the usual length ends the phase."""
+        state, proposal = self._curriculum.state, self._curriculum.ask()
+        assert proposal is not None
+        self._worlds.begin(proposal.phase, proposal.distribution)
+        self._measure_reference()
+        self._learner.begin(self._worlds)
+        while True:
+            self._iterations += 1
+            try:
+                iteration = self._learner.iterate(self._worlds)
+            except NonFiniteError:
+                # A policy that has diverged is what rollback is for.
+                self.result = self._give_up(_no_episodes())
+                if self._curriculum.decide(self.result.evidence).keeps_weights:
+                    raise
+                return
+            yield replace(
+                iteration,
+                number=state.iterations + self._iterations,
+                env_steps=state.env_steps + self._env_steps,
+            )
+            if self._iterations in self._looks and self._look():
+                return
+
+    def _look(self) -> bool:
+        """Look at the phase; tell whether it has ended, with its result."""
+        window = self._find_window()
+        at_end = self._iterations == self._length
+        seen = "judge"
+        if not at_end:
+            index = self._looks[self._iterations]
+            seen = self._curriculum.look(window, index, self._worlds.max_length)
+        if seen == "abort":
+            self.result = self._give_up(window)
+        elif seen == "judge":
+            self.result = self._measure(window)
+            # Gate C may still fail: then training goes on.
+            return at_end or self._curriculum.decide(self.result.evidence).verdict.passed
+        return seen == "abort"
+
+    def _find_window(self) -> Episodes:
+        return select_window(
+            self._worlds.episodes(),
+            phase_steps=self._iterations * self._learner.num_steps,
+            max_length=self._worlds.max_length,
+            window=self._window_size,
+        )
+
+    def _measure(self, window: Episodes) -> PhaseResult:
+        """Measure the policy on the probe's scenarios, and put all numbers together."""
+        return self._result(window, self._probe(self._curriculum.state.probes))
+
+    def _measure_reference(self) -> None:
+        """Measure the last commit now, where it was not when it was committed."""
+        state = self._curriculum.state
+        if state.reference and state.reference.error is None:
+            found = self._probe({"reference": state.probes["checkpoint"]})
+            self._reference = _means(found)
+
+    def _probe(self, sets: Mapping[str, ProbeSet]) -> Mapping[str, ProbedEpisodes]:
+        began = perf_counter()
+        probes = self._worlds.probe(self._learner.policy, sets)
+        self._probe_s += perf_counter() - began
+        self._probes += bool(probes)
+        self._probe_steps += sum(int(p.length.sum()) for p in probes.values())
+        return probes
+
+    def _give_up(self, window: Episodes) -> PhaseResult:
+        """End the phase as collapsed: what it showed so far is all there will be."""
+        return self._result(window, {}, aborted=True)
+
+    @property
+    def _env_steps(self) -> int:
+        trained = self._iterations * self._learner.steps_per_iteration
+        return trained + self._probe_steps
+
+    def _result(
+        self,
+        window: Episodes,
+        probes: Mapping[str, ProbedEpisodes],
+        *,
+        aborted: bool = False,
+    ) -> PhaseResult:
+        longest = self._worlds.max_length
+        length, error = measure(window, max_length=longest)
+        figures = {**_means(probes), **(self._reference if probes else {})}
+        wanted, outcomes = self._curriculum.method.outcome_parameters, ()
+        if wanted is not None:
+            steps = self._iterations * self._learner.num_steps
+            episodes = self._worlds.episodes(wanted)
+            fair = fair_episodes(episodes, phase_steps=steps, max_length=longest)
+            outcomes = outcomes_of(fair, max_length=longest)
+        evidence = Evidence(
+            length=length,
+            tracking_error=error,
+            **figures,
+            episodes=len(window),
+            iterations=self._iterations,
+            probes=self._probes,
+            env_steps=self._env_steps,
+            aborted=aborted,
+            outcomes=outcomes,
+        )
+        return PhaseResult(evidence, window, probes, self._probe_s)
+
+
+def _no_episodes() -> Episodes:
+    return Episodes(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def _means(probes: Mapping[str, ProbedEpisodes]) -> dict[str, Any]:
+    """Return the means over each probe set, under their names in the evidence."""
+    figures = {}
+    for name, found in probes.items():
+        figures[f"{name}_error"] = float(np.mean(found.tracking_error, dtype=np.float64))
+        figures[f"{name}_return"] = float(np.mean(found.returns, dtype=np.float64))
+    return figures

@@ -1,0 +1,224 @@
+"""Our simulator's worlds: robots under drawn physics, for training and for probes."""
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
+from horizon_rl.curriculum.evidence import ProbedEpisodes
+from horizon_rl.domains import Catalogue
+from horizon_rl.domains.distribution import AtLevels, Distribution
+from horizon_rl.physics import make_backend, sample_pool
+from horizon_rl.robots import (
+    REFERENCE,
+    Robot,
+    build_robot,
+    generate,
+    load_body,
+    load_mjcf,
+    load_preset,
+    preset_names,
+)
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.ranks import ALONE, Ranks
+from horizon_rl.task import (
+    Policy,
+    Scenarios,
+    VelocityEnv,
+    draw_scenarios,
+    join_scenarios,
+    rollout,
+)
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.protocols import Worlds
+
+PROBE = 1 << 31
+"""Added to a phase's number, gives its stream of probe scenarios: no training gets
+there."""
+
+
+class Draw(NamedTuple):
+    """All that is random about a phase before it starts."""
+
+    scenarios: Scenarios
+    torch_seed: int
+    env_seed: int
+
+
+class SimulatedWorlds(Worlds):
+    """Worlds for training and, apart from them, worlds for probes on rank 0."""
+
+    def __init__(
+        self,
+        cfg: TrainCfg,
+        catalogue: Catalogue,
+        device: str = "auto",
+        ranks: Ranks = ALONE,
+        num_threads: int = 0,
+    ):
+        """Build robots and worlds, and draw the seed of the first weights.
+
+        Args:
+            cfg: What to train.
+            catalogue: The groups of parameters.
+            device: Where: auto, cpu, cuda, cuda:1, ...
+            ranks: Who else trains. Bodies are those of all ranks, scenarios of this one.
+            num_threads: Threads of the physics on a CPU; 0 is one per core.
+        """
+        self.cfg, self.ranks = cfg, ranks
+        # Groups that the run does not widen have the range they are fixed at.
+        self.catalogue = catalogue.fixed_at(catalogue.parse_levels(cfg.levels))
+        self.max_length = cfg.task.max_steps
+        rng = np.random.default_rng(cfg.seed)
+        self.robots = choose_robots(cfg, rng)
+        self._num_threads = num_threads or ranks.num_threads
+        self._device = device
+        # Enough for the fair episodes of a phase even if they last eight steps each.
+        max_records = cfg.num_envs * max(4, cfg.task.max_steps // 8)
+        self.env = self._make_env(cfg.num_envs, max_records)
+        torch.manual_seed(int(rng.integers(1 << 62)))
+        self.observations: TensorDict = self.env.begin(
+            self._draw_scenarios(AtLevels({}), 4, rng), 0
+        )
+        """What the worlds show now."""
+        self._scenarios: Scenarios | None = None
+        self._drawn_ahead: dict[tuple[int, str], Future[Draw]] = {}
+        num_probed = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
+        has_probes = ranks.leads and num_probed > 0
+        self._probe_env = self._make_env(num_probed) if has_probes else None
+        self._probe_sets: dict[int, Scenarios] = {}
+
+    def begin(self, phase: int, distribution: Distribution) -> None:
+        ahead = self._drawn_ahead.pop(_key(phase, distribution), None)
+        draw = ahead.result() if ahead else self._draw(phase, distribution)
+        # Of what was drawn, the other outcome of the phase before is of no use now.
+        self._drawn_ahead = {k: d for k, d in self._drawn_ahead.items() if k[0] > phase}
+        self._scenarios = draw.scenarios
+        torch.manual_seed(draw.torch_seed)
+        self.observations = self.env.begin(draw.scenarios, draw.env_seed)
+
+    def prepare(self, phase: int, distribution: Distribution) -> None:
+        """Draw a phase that may come while a GPU trains another; a CPU is busy."""
+        key = _key(phase, distribution)
+        if self.env.device.type == "cpu" or key in self._drawn_ahead:
+            return
+        worker = ThreadPoolExecutor(max_workers=1)
+        self._drawn_ahead[key] = worker.submit(self._draw, phase, distribution)
+        worker.shutdown(wait=False)
+
+    def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
+        self.observations, reward, done, extras = self.env.step(actions)
+        return self.observations, reward, done, extras
+
+    def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
+        """Return the episodes of all ranks; a row is counted over the ranks' rows."""
+        found = self.env.episodes.table()
+        columns = (found.start, found.length, found.tracking_error)
+        if parameters is not None:
+            assert self._scenarios is not None
+            first_row = self.ranks.rank * len(self._scenarios)
+            known = self._scenarios.pool.parameters[:, self._columns(parameters)]
+            columns = (*columns, first_row + found.row, known[found.row])
+        parts = self.ranks.gather(columns)
+        return Episodes(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def probe(
+        self, policy: Policy, sets: Mapping[str, ProbeSet]
+    ) -> dict[str, ProbedEpisodes]:
+        """Run all sets in one rollout, in worlds of their own, on rank 0."""
+        return self.ranks.once(lambda: self._probe(policy, sets))
+
+    def _probe(
+        self, policy: Policy, sets: Mapping[str, ProbeSet]
+    ) -> dict[str, ProbedEpisodes]:
+        if self._probe_env is None:
+            return {}
+        sizes = {name: self._size(name) for name in sets if self._size(name)}
+        known, self._probe_sets, parts = self._probe_sets, {}, []
+        for name, size in sizes.items():
+            wanted = sets[name]
+            stream = PROBE if wanted.phase is None else PROBE + 1 + wanted.phase
+            drawn = known.get(stream) or self._draw_set(stream, wanted, size)
+            self._probe_sets[stream] = drawn
+            parts.append(drawn)
+        noise_seed = int(phase_rng(self.cfg.seed, PROBE).integers(1 << 62))
+        scenarios = join_scenarios(parts)
+        found = rollout(self._probe_env, policy, scenarios, seed=noise_seed)
+        ends = np.cumsum(list(sizes.values())).tolist()
+        rows = (slice(end - n, end) for n, end in zip(sizes.values(), ends, strict=True))
+        return {
+            name: ProbedEpisodes(
+                found.length[part], found.tracking_error[part], found.returns[part]
+            )
+            for name, part in zip(sizes, rows, strict=True)
+        }
+
+    def _size(self, name: str) -> int:
+        anchor = name == "anchor"
+        return self.cfg.anchor_scenarios if anchor else self.cfg.probe_scenarios
+
+    def _draw_set(self, stream: int, wanted: ProbeSet, size: int) -> Scenarios:
+        """Draw a set whose scenarios keep their sensor noise from probe to probe."""
+        rng = phase_rng(self.cfg.seed, stream)
+        drawn = self._draw_scenarios(wanted.distribution, size, rng)
+        first = int(rng.integers(1 << 31))
+        return replace(drawn, ids=first + np.arange(size))
+
+    def _draw(self, phase: int, distribution: Distribution) -> Draw:
+        """Draw scenarios and seeds: they depend on the phase's number and the rank."""
+        rng = phase_rng(self.cfg.seed, phase, self.ranks.rank)
+        n = self.cfg.rows_per_env * self.cfg.num_envs
+        scenarios = self._draw_scenarios(distribution, n, rng)
+        return Draw(scenarios, int(rng.integers(1 << 62)), int(rng.integers(1 << 62)))
+
+    def _draw_scenarios(
+        self, distribution: Distribution, n: int, rng: np.random.Generator
+    ) -> Scenarios:
+        pool = sample_pool(self.robots, self.catalogue, distribution, n, rng)
+        return draw_scenarios(pool, self.cfg.task, rng)
+
+    def _columns(self, parameters: tuple[str, ...]) -> list[int]:
+        """Return where the values of parameters stand in a pool's table of them."""
+        columns, start = {}, 0
+        for name, parameter in self.catalogue.parameters.items():
+            columns[name] = range(start, start + parameter.draws)
+            start += parameter.draws
+        return [column for name in parameters for column in columns[name]]
+
+    def _make_env(self, num_worlds: int, max_records: int = 16384) -> VelocityEnv:
+        backend = make_backend(
+            self.robots[0], num_worlds, self._device, self._num_threads
+        )
+        return VelocityEnv(backend, self.cfg.task, max_records)
+
+
+def _key(phase: int, distribution: Distribution) -> tuple[int, str]:
+    return phase, repr(distribution)
+
+
+def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
+    """Build the bodies a run trains on; every scenario draws one of them evenly."""
+    match cfg.robot:
+        case "generated":
+            bodies = generate(rng, cfg.num_bodies)
+        case "mixed":
+            others = [load_preset(name) for name in preset_names() if name != REFERENCE]
+            others += generate(rng, cfg.num_bodies)
+            bodies = [load_preset(REFERENCE)] * len(others) + others
+        case file if Path(file).suffix.lower() in (".xml", ".mjcf"):
+            return [load_mjcf(file)]
+        case name:
+            try:
+                bodies = [load_body(name)]
+            except InputError as error:
+                others = "generated, mixed, or an MJCF file, *.xml"
+                raise InputError(f"{error}; or {others}") from error
+    built = {body.name: build_robot(body) for body in bodies}
+    return [built[body.name] for body in bodies]
