@@ -17,8 +17,10 @@ from typing import Any
 import torch
 
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
-from horizon_rl.domains import paper_catalogue
-from horizon_rl.training import Trainer, preset_cfg
+from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.training.learner import TorchLearner
+from horizon_rl.training.presets import preset_cfg
+from horizon_rl.training.worlds import SimulatedWorlds
 
 WARM_UP, MEASURED = 4, 6
 
@@ -33,27 +35,29 @@ def main(policy: Any, num_envs: int) -> None:
     )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     began = time.perf_counter()
-    trainer = Trainer(cfg, paper_catalogue(), device=device)
-    on, learner, env = trainer.env.device, trainer.learner, trainer.env
+    worlds = SimulatedWorlds(cfg, paper_catalogue(), device)
+    learner, env = TorchLearner(worlds, paper_catalogue()), worlds.env
+    on, algorithm = env.device, learner.algorithm
     watches = {
-        "act": Stopwatch.around(learner, "act", on),
+        "act": Stopwatch.around(algorithm, "act", on),
         "env": Stopwatch.around(env, "step", on),
         "physics": Stopwatch.around(env.backend, "step", on),
         "push": Stopwatch.around(env.backend, "push", on),
         "reset": Stopwatch.around(env.backend, "reset", on),
-        "process": Stopwatch.around(learner, "process_env_step", on),
-        "returns": Stopwatch.around(learner, "compute_returns", on),
+        "process": Stopwatch.around(algorithm, "process_env_step", on),
+        "returns": Stopwatch.around(algorithm, "compute_returns", on),
     }
-    phase = trainer.run_phase(0, {})
+    worlds.begin(0, AtLevels({}))
+    learner.begin(worlds)
     for _ in range(WARM_UP):
-        next(phase)
+        learner.iterate(worlds)
         finish(on)
         for watch in watches.values():
             watch.lap()
     print(f"start-up {time.perf_counter() - began:.1f} s")
     rows, began = [], time.perf_counter()
     for _ in range(MEASURED):
-        last = next(phase)
+        last = learner.iterate(worlds)
         laps = [watch.lap() for watch in watches.values()]
         rows.append([last.collect_s, last.learn_s, *laps])
     finish(on)
@@ -66,7 +70,7 @@ def main(policy: Any, num_envs: int) -> None:
         f"all      {1e3 * whole:8.2f} ms: {cfg.steps_per_iteration / whole:,.0f} steps/s"
     )
     with count_waits(on) as waits:
-        next(phase)
+        learner.iterate(worlds)
     print(f"host waits in an iteration: {len(waits)}", Counter(waits).most_common(4))
     print(env.backend.counters)
 

@@ -169,7 +169,8 @@ def test_checkpoint_and_whether_it_is_there(run, capsys):
 
 def test_real_training_writes_what_is_read(run, capsys):
     pytest.importorskip("torch")
-    from horizon_rl.training import Context, preset_cfg
+    from horizon_rl.training.context import Context
+    from horizon_rl.training.presets import preset_cfg
 
     cfg = preset_cfg("smoke", "mlp")
     context = Context(

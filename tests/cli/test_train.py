@@ -19,7 +19,7 @@ from horizon_rl.cli import main
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
-from horizon_rl.training import Run
+from horizon_rl.training.run import Run
 
 TINY = [
     *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),

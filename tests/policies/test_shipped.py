@@ -33,7 +33,8 @@ from horizon_rl.runs.journal import replay
 from horizon_rl.runs.paths import JOURNAL
 from horizon_rl.runs.read import read_run
 from horizon_rl.support.errors import InputError
-from horizon_rl.training import Run, preset_cfg
+from horizon_rl.training.presets import preset_cfg
+from horizon_rl.training.run import Run
 
 
 def test_base_and_its_twin_are_shipped():

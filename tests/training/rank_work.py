@@ -37,7 +37,8 @@ from horizon_rl.learning import (
 )
 from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.ranks import ALONE, Ranks, join
-from horizon_rl.training import Iteration, Run, Trainer
+from horizon_rl.training.protocols import Iteration
+from horizon_rl.training.run import Run
 
 WIDTHS = {"actor": 5, "critic": 6, "privileged": 3}
 ACTORS = {

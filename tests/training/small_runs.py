@@ -19,7 +19,8 @@ from horizon_rl.learning import (
 )
 from horizon_rl.runs.paths import EVIDENCE, JOURNAL, phase_name
 from horizon_rl.task import TaskCfg
-from horizon_rl.training import Run, TrainCfg
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.run import Run
 
 
 def read_evidence(path: Path, phase: int) -> dict[str, np.ndarray]:
@@ -125,7 +126,7 @@ def journal(path: Path) -> bytes:
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
-    return {k: v.clone() for k, v in state_tensors(run.trainer.learner).items()}
+    return {k: v.clone() for k, v in state_tensors(run.learner.algorithm).items()}
 
 
 def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:

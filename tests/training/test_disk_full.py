@@ -22,7 +22,7 @@ from small_runs import (
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder
 from horizon_rl.support.errors import InputError
-from horizon_rl.training import Run
+from horizon_rl.training.run import Run
 
 FSYNCS = 8
 """Of a commit: evidence 2, checkpoint 5, journal 1."""

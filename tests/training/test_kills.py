@@ -20,8 +20,8 @@ from horizon_rl.runs.journal import Journal, replay
 from horizon_rl.runs.lines import to_line
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode
-from horizon_rl.training import Run
 from horizon_rl.training import run as run_module
+from horizon_rl.training.run import Run
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL"),

@@ -20,7 +20,7 @@ from small_runs import (
 
 from horizon_rl.curriculum import EarlyCfg, Entry
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.training import TrainCfg
+from horizon_rl.training.config import TrainCfg
 
 FINE = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=0.0)
 COLLAPSED = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=2.0)

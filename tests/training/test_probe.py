@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from horizon_rl.training.probe import Prober, Reference
 from small_runs import (
     LENIENT,
     STORM,
@@ -23,9 +24,8 @@ from horizon_rl.curriculum import Verdict
 from horizon_rl.learning.ppo import Learner
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.task import EpisodeTable
-from horizon_rl.training import Trainer, phase
+from horizon_rl.training import phase
 from horizon_rl.training.config import TrainCfg
-from horizon_rl.training.probe import Prober, Reference
 from horizon_rl.training.run import find_reference
 
 STRICT = replace(LENIENT, error_margin=0.0, return_margin=0.0)

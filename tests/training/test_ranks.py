@@ -24,7 +24,7 @@ from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, _take_gpu, join
-from horizon_rl.training import read_context
+from horizon_rl.training.context import read_context
 
 WORK = Path(__file__).with_name("rank_work.py")
 

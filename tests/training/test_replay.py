@@ -8,7 +8,6 @@ from tape import Tape, Taped
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.learning import ppo as ppo_module
 from horizon_rl.learning import state_tensors
-from horizon_rl.training import Trainer
 
 PAPER = paper_catalogue()
 

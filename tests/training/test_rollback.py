@@ -23,7 +23,6 @@ from horizon_rl.curriculum import Entry
 from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder
-from horizon_rl.training import Trainer
 
 
 def blown_away(**changes):

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from horizon_rl.training.trainer import choose_robots
 from small_runs import (
     ITERATIONS,
     STORM,
@@ -29,8 +30,8 @@ from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.runs.lines import JournalError
 from horizon_rl.support.durable import digest_directory
 from horizon_rl.support.errors import InputError
-from horizon_rl.training import Iteration, Trainer, read_context
-from horizon_rl.training.trainer import choose_robots
+from horizon_rl.training.context import read_context
+from horizon_rl.training.protocols import Iteration
 
 PAPER = paper_catalogue()
 

@@ -8,7 +8,7 @@ import pytest
 from small_runs import CALM, PPO, create, finish, read_evidence, stormy, tiny
 
 from horizon_rl.curriculum import Entry, GateCfg
-from horizon_rl.training import TrainCfg
+from horizon_rl.training.config import TrainCfg
 
 REAL = GateCfg(min_length=0.8, max_error=1.0, error_slack=0.005)
 SETTINGS = {

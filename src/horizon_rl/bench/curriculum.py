@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from horizon_rl.bench.timing import median_costs
-from horizon_rl.curriculum import CurriculumCfg, Evidence, start, step
+from horizon_rl.curriculum import Evidence, Horizon
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.runs.journal import create_curriculum, replay
 
@@ -24,22 +24,22 @@ BAD = Evidence(length=0.4, tracking_error=0.6)
 
 def measure_curriculum(repeats: int) -> dict[str, float]:
     """Time a run of all seven groups in which every third phase fails."""
-    groups, cfg = paper_catalogue().names, CurriculumCfg()
+    groups, method = paper_catalogue().names, Horizon()
 
     def evidence(phase: int) -> Evidence:
         return BAD if phase % 3 == 2 else GOOD
 
     def decide() -> int:
-        state = start(groups, cfg)
+        state = method.start(groups)
         while state.proposal:
-            state, _ = step(state, evidence(state.phase), cfg)
+            state, _ = method.step(state, evidence(state.phase))
         return state.phase
 
     with tempfile.TemporaryDirectory() as folder:
         paths = (Path(folder) / f"{i}.jsonl" for i in range(repeats + 1))
 
         def record() -> int:
-            curriculum = create_curriculum(next(paths), groups, cfg)
+            curriculum = create_curriculum(next(paths), groups, method)
             while proposal := curriculum.ask():
                 curriculum.tell(evidence(proposal.phase))
             curriculum.close()

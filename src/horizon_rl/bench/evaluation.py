@@ -21,7 +21,7 @@ from horizon_rl.task import (
     draw_scenarios,
     rollout,
 )
-from horizon_rl.training import PolicyKind, Preset, preset_cfg
+from horizon_rl.training.presets import PolicyKind, Preset, preset_cfg
 
 EPISODE_S = 2.0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from horizon_rl.support.timers import Clock
+from horizon_rl.support.timers import LapTimer
 
 
 class Stopwatch:
@@ -15,7 +15,7 @@ class Stopwatch:
 
     def __init__(self, function: Callable[..., Any], device: torch.device):
         self.function, self.device = function, device
-        self._clocks: list[Clock] = []
+        self._clocks: list[LapTimer] = []
 
     @classmethod
     def around(cls, owner: Any, method: str, device: torch.device) -> "Stopwatch":
@@ -25,7 +25,7 @@ class Stopwatch:
         return clock
 
     def __call__(self, *args: Any) -> Any:
-        clock = Clock(self.device)
+        clock = LapTimer(self.device)
         result = self.function(*args)
         clock.mark()
         self._clocks.append(clock)

@@ -7,10 +7,13 @@ from statistics import median
 from horizon_rl.bench.inference import inference_costs
 from horizon_rl.bench.simulation import measure_env
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.support.graphs import WARM_UPS
-from horizon_rl.training import PolicyKind, TrainCfg, Trainer, preset_cfg
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.learner import TorchLearner
+from horizon_rl.training.presets import PolicyKind, preset_cfg
+from horizon_rl.training.worlds import SimulatedWorlds
 
 
 def measure_training(
@@ -31,31 +34,33 @@ def measure_training(
         phase_iterations=1 << 30,
     )
     began = time.perf_counter()
-    trainer = Trainer(cfg, paper_catalogue(), num_threads, device)
-    on = trainer.env.device
-    physics = Stopwatch.around(trainer.env.backend, "step", on)
-    inference = Stopwatch.around(trainer.learner, "act", on)
-    phase = trainer.run_phase(0, {})
-    next(phase)
+    catalogue = paper_catalogue()
+    worlds = SimulatedWorlds(cfg, catalogue, device, num_threads=num_threads)
+    learner, on = TorchLearner(worlds, catalogue), worlds.env.device
+    physics = Stopwatch.around(worlds.env.backend, "step", on)
+    inference = Stopwatch.around(learner.algorithm, "act", on)
+    worlds.begin(0, AtLevels({}))
+    learner.begin(worlds)
+    learner.iterate(worlds)
     finish(on)
     start_up_s = time.perf_counter() - began
     # On a GPU, the last of these records what is replayed from then on.
     for _ in range(WARM_UPS if on.type == "cuda" else 0):
-        next(phase)
+        learner.iterate(worlds)
     for watch in (physics, inference):
         watch.lap()
     laps, began = [], time.perf_counter()
     for _ in range(repeats):
-        iteration = next(phase)
+        iteration = learner.iterate(worlds)
         parts = physics.lap(), inference.lap()
         laps.append((iteration.collect_s, iteration.learn_s, *parts))
     whole = (time.perf_counter() - began) / repeats
     with count_waits(on) as waits:
-        next(phase)
+        learner.iterate(worlds)
     collect, learn, physics_s, inference_s = (
         median(column) for column in zip(*laps, strict=True)
     )
-    steps, total = cfg.steps_per_iteration, collect + learn
+    steps, total = learner.steps_per_iteration, collect + learn
     alone = measure_env(num_envs, num_threads, repeats, device)["steps_per_s"]
     figures = {
         "steps_per_s": steps / total,

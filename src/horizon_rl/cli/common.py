@@ -16,7 +16,7 @@ from rich.console import Console
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.policies.shipped import RUN, model_names, model_path
-from horizon_rl.runs.paths import JOURNAL
+from horizon_rl.runs.paths import journal_of, journals_under, last_written
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode
 
@@ -96,11 +96,7 @@ def find_journal(source: str) -> Path:
     """
     path = _shipped_run(source) if source in model_names() else Path(source)
     if path.is_dir():
-        if not (path / JOURNAL).exists():
-            raise InputError(
-                f"{path} holds no curriculum run: there is no {JOURNAL} in it"
-            )
-        return path / JOURNAL
+        return journal_of(path)
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         known = [*(str(path.parent / p.name) for p in beside), *model_names()]
@@ -143,9 +139,7 @@ def _shipped_run(name: str) -> Path:
 
 def newest_journal() -> Path:
     """Return the journal of the run under logs/ that was last written to."""
-    from horizon_rl.runs.read_summary import last_written
-
-    newest = max(LOGS.glob(f"**/{JOURNAL}"), key=last_written, default=None)
+    newest = max(journals_under(LOGS), key=last_written, default=None)
     if newest is None:
         raise InputError(
             f"there is no run under {LOGS}/: name one, the directory of a training "

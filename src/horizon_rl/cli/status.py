@@ -9,7 +9,8 @@ from horizon_rl.cli.common import (
     newest_journal,
     print_json,
 )
-from horizon_rl.runs.read_summary import read_summary
+from horizon_rl.policies.shipped import start_of
+from horizon_rl.runs.read import read_run
 from horizon_rl.show.status_board import print_status
 from horizon_rl.support.records import encode
 
@@ -25,7 +26,7 @@ class StatusCmd:
 
 def run(cmd: StatusCmd) -> None:
     journal = find_journal(cmd.run) if cmd.run else newest_journal()
-    found = read_summary(journal)
+    found = read_run(journal, evidence=False, start=start_of(journal.parent))
     if cmd.json:
         print_json(encode(found.summary))
     else:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from horizon_rl.curriculum import Entry, Evidence, State
 from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import InputError
-from horizon_rl.training import Iteration, Run
+from horizon_rl.training.protocols import Iteration
+from horizon_rl.training.run import Run
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -34,7 +35,7 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
         client.init(project="horizon-rl", name=run.path.name, sync_tensorboard=True)
     from torch.utils.tensorboard import SummaryWriter
 
-    writer = SummaryWriter(str(run.path), purge_step=run.trainer.env_steps + 1)
+    writer = SummaryWriter(str(run.path), purge_step=run.curriculum.state.env_steps + 1)
     try:
         yield writer
     finally:

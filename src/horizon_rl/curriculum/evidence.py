@@ -102,8 +102,13 @@ class Episodes:
 
     def take(self, ids: np.ndarray) -> "Episodes":
         """Return some of the episodes."""
-        columns = (getattr(self, each.name) for each in fields(self))
-        return Episodes(*(None if c is None else c[ids] for c in columns))
+        return Episodes(
+            self.start[ids],
+            self.length[ids],
+            self.tracking_error[ids],
+            None if self.row is None else self.row[ids],
+            None if self.values is None else self.values[ids],
+        )
 
 
 @dataclass(frozen=True)
@@ -118,9 +123,7 @@ class ProbedEpisodes:
     """[n] sum of rewards."""
 
 
-def fair_episodes(
-    episodes: Episodes, *, phase_steps: int, max_length: int
-) -> Episodes:
+def fair_episodes(episodes: Episodes, *, phase_steps: int, max_length: int) -> Episodes:
     """Keep the episodes that say what the phase is like, in the order of their starts.
 
     An episode is fair if it began in the phase, and early enough to have lasted its

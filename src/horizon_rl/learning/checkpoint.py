@@ -61,7 +61,9 @@ def save_checkpoint(
     path: Path, tensors: Mapping[str, torch.Tensor], record: CheckpointRecord
 ) -> str:
     """Write a checkpoint directory whole or not at all; returns its digest."""
-    return write_directory(path, lambda folder: fill_checkpoint(folder, tensors, record))
+    return write_directory(
+        path, lambda folder: fill_checkpoint(folder, tensors, record)
+    )
 
 
 def fill_checkpoint(

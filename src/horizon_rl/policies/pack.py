@@ -8,16 +8,15 @@ Of a run's checkpoint the run's journal and the episodes behind its verdicts com
 
 import argparse
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
 from horizon_rl.policies.shipped import RECORD, RUN, ModelRecord
-from horizon_rl.runs.journal import replay
-from horizon_rl.runs.paths import BUDGET, CHECKPOINTS, EVIDENCE, JOURNAL, TIMES
-from horizon_rl.support.durable import read_lines
+from horizon_rl.runs.directory import copy_record
+from horizon_rl.runs.paths import journal_of, run_of
+from horizon_rl.runs.read import read_run
 from horizon_rl.support.records import dumps, encode
 
 
@@ -27,30 +26,19 @@ def pack_model(checkpoint: Path, folder: Path, record: ModelRecord) -> None:
     kept = {k: t for k, t in found.tensors.items() if not k.startswith("adam.")}
     save_checkpoint(folder, kept, replace(found.record, weights_sha256=""))
     (folder / RECORD).write_text(dumps(encode(record)) + "\n", "utf-8")
-    if run := find_run(checkpoint):
-        (folder / RUN).mkdir()
-        for name in (JOURNAL, TIMES, BUDGET):
-            if (run / name).exists():  # A budget that was never changed has no file.
-                shutil.copy(run / name, folder / RUN / name)
-        shutil.copytree(run / EVIDENCE, folder / RUN / EVIDENCE)
-
-
-def find_run(checkpoint: Path) -> Path | None:
-    """Return the directory of the run that a checkpoint lies in, if it does."""
-    run = checkpoint.resolve().parent.parent
-    inside = checkpoint.resolve().parent.name == CHECKPOINTS
-    return run if inside and (run / JOURNAL).exists() else None
+    if run := run_of(checkpoint):
+        copy_record(run, folder / RUN)
 
 
 def describe(checkpoint: Path, told: dict[str, Any]) -> ModelRecord:
     """Put together what a checkpoint and its run say of its making, and what is told."""
-    record, run = load_checkpoint(checkpoint).record, find_run(checkpoint)
+    record, run = load_checkpoint(checkpoint).record, run_of(checkpoint)
     steps, seconds = record.counters["env_steps"], 0.0
     if run:
         # All of the run, also what was rolled back after the checkpoint.
-        steps = replay(run / JOURNAL).state.env_steps
-        parts = ("train_s", "probe_s", "settle_s")
-        seconds = sum(line[part] for line in read_lines(run / TIMES) for part in parts)
+        files = read_run(journal_of(run), evidence=False)
+        steps = files.journal.state.env_steps
+        seconds = float(files.phase_times().sum())
     return ModelRecord(
         env_steps=steps,
         minutes=round(seconds / 60.0, 2),

@@ -86,3 +86,9 @@ def record_of(run: Path) -> ModelRecord | None:
 
 def _folder() -> Path:
     return Path(str(files("horizon_rl.policies"))) / "models"
+
+
+def start_of(run: Path) -> str | None:
+    """Say what the run of a shipped policy started from, if that has another name now."""
+    model = record_of(run)
+    return f"from {model.start}" if model and model.start else None

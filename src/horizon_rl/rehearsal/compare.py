@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.rehearsal.synthetic import SyntheticCfg, success_rate
 from horizon_rl.rehearsal.run import Rehearsal, RehearsalCfg, run_to_end
+from horizon_rl.rehearsal.synthetic import SyntheticCfg, success_rate
 
 COMPARED = ("horizon", "no-rollback", "wide", "linear", "joint")
 

@@ -112,9 +112,7 @@ class Rehearsal(NoRecorder):
 
     def phases(self) -> Iterator[Entry]:
         """Run phase after phase until the curriculum ends; yields each when judged."""
-        events = run_phases(
-            self.curriculum, self._worlds, self._learner, recorder=self
-        )
+        events = run_phases(self.curriculum, self._worlds, self._learner, recorder=self)
         return (event for event in events if isinstance(event, Entry))
 
     def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None:
@@ -122,7 +120,8 @@ class Rehearsal(NoRecorder):
             return None
         text = dumps(encode(self.policy))
         return self._directory.write_checkpoint(
-            phase_name(proposal.phase), lambda folder: (folder / POLICY).write_text(text)
+            phase_name(proposal.phase),
+            lambda folder: (folder / POLICY).write_text(text),
         )
 
     def close(self) -> None:

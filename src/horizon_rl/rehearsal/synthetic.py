@@ -106,7 +106,9 @@ def success_rate(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> 
     return (1.0 - fall_rate(policy, levels, cfg)) * precise
 
 
-def train(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> SyntheticPolicy:
+def train(
+    policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg
+) -> SyntheticPolicy:
     """Train one phase at `levels`."""
     beyond = overreach(policy, levels, cfg) / cfg.reach
     recoverable = 1.0 - _rise(beyond, center=1.0, width=0.12)

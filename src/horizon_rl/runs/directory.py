@@ -1,6 +1,7 @@
 """The directory of a run that is under way: what it writes, and how it picks up again."""
 
 import io
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -12,6 +13,7 @@ import numpy as np
 from horizon_rl.curriculum import CheckpointRef, Entry, Episodes
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.runs.paths import (
+    BUDGET,
     CHECKPOINTS,
     EVIDENCE,
     JOURNAL,
@@ -122,6 +124,15 @@ class RunDirectory:
                 write_file(file, "".join(f"{dumps(n)}\n" for n in kept).encode())
         lines = read_lines(self.path / TIMES)
         return sum(PhaseTimes(**line).total_s for line in lines)
+
+
+def copy_record(run: Path, folder: Path) -> None:
+    """Copy what tells of a run, all but its weights, into a new folder."""
+    folder.mkdir()
+    for name in (JOURNAL, TIMES, BUDGET):
+        if (run / name).exists():  # A budget that was never changed has no file.
+            shutil.copy(run / name, folder / name)
+    shutil.copytree(run / EVIDENCE, folder / EVIDENCE)
 
 
 def _append(file: Path, line: Mapping[str, Any]) -> None:

@@ -47,8 +47,18 @@ def journals_under(folder: Path, depth: str = "**") -> list[Path]:
 
 def last_written(journal: Path) -> float:
     """Return when the run of a journal last wrote a line."""
-    files = (journal, journal.with_name(METRICS))
+    files = (journal, metrics_file(journal))
     return max((f.stat().st_mtime for f in files if f.exists()), default=0.0)
+
+
+def judged_files(journal: Path) -> tuple[Path, ...]:
+    """Return the files that change when a phase is judged, or a run resumed."""
+    return journal, journal.with_name(TIMES), journal.with_name(BUDGET)
+
+
+def metrics_file(journal: Path) -> Path:
+    """Return the file that changes with every iteration."""
+    return journal.with_name(METRICS)
 
 
 def checkpoint_folder(run: Path, name: str = INITIAL) -> Path:

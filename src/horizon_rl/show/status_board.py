@@ -9,7 +9,7 @@ from rich.text import Text
 from horizon_rl.domains import Catalogue, Group, Parameter, Range
 from horizon_rl.runs.journal import Replay
 from horizon_rl.runs.summary import (
-    Budget,
+    BudgetSummary,
     Drift,
     Progress,
     RunSummary,
@@ -92,7 +92,7 @@ def describe_origin(summary: RunSummary) -> str:
     return ", ".join(parts)
 
 
-def _budget(budget: Budget) -> str:
+def _budget(budget: BudgetSummary) -> str:
     limits = []
     if budget.steps:
         limits.append(f"{show_count(budget.steps)} env steps")

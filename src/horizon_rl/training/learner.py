@@ -84,7 +84,9 @@ class TorchLearner(Learner):
             collect_s=collect_s,
             learn_s=learn_s,
             reward=reward / self.num_steps,
-            episode_length=length / num_ended / worlds.max_length if num_ended else None,
+            episode_length=length / num_ended / worlds.max_length
+            if num_ended
+            else None,
             tracking_error=error / num_ended if num_ended else None,
             figures=figures,
         )

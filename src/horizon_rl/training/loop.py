@@ -146,7 +146,9 @@ class PhaseTraining:
         elif seen == "judge":
             self.result = self._measure(window)
             # Gate C may still fail: then training goes on.
-            return at_end or self._curriculum.decide(self.result.evidence).verdict.passed
+            return (
+                at_end or self._curriculum.decide(self.result.evidence).verdict.passed
+            )
         return seen == "abort"
 
     def _find_window(self) -> Episodes:
@@ -223,6 +225,8 @@ def _means(probes: Mapping[str, ProbedEpisodes]) -> dict[str, Any]:
     """Return the means over each probe set, under their names in the evidence."""
     figures = {}
     for name, found in probes.items():
-        figures[f"{name}_error"] = float(np.mean(found.tracking_error, dtype=np.float64))
+        figures[f"{name}_error"] = float(
+            np.mean(found.tracking_error, dtype=np.float64)
+        )
         figures[f"{name}_return"] = float(np.mean(found.returns, dtype=np.float64))
     return figures

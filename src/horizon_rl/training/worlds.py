@@ -152,7 +152,9 @@ class SimulatedWorlds(Worlds):
         scenarios = join_scenarios(parts)
         found = rollout(self._probe_env, policy, scenarios, seed=noise_seed)
         ends = np.cumsum(list(sizes.values())).tolist()
-        rows = (slice(end - n, end) for n, end in zip(sizes.values(), ends, strict=True))
+        rows = (
+            slice(end - n, end) for n, end in zip(sizes.values(), ends, strict=True)
+        )
         return {
             name: ProbedEpisodes(
                 found.length[part], found.tracking_error[part], found.returns[part]

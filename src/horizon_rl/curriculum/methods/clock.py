@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg
+from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence
 from horizon_rl.curriculum.frontier import Frontier, commit
 from horizon_rl.curriculum.gates import judge
-from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.method import book, budget_spent, register_method
 from horizon_rl.curriculum.state import Decision, Event, Proposal, State
 from horizon_rl.support.errors import InputError

@@ -7,9 +7,13 @@ from typing import Any
 
 from horizon_rl.evaluation.studies.study import StudiedRun, Study, study
 from horizon_rl.evaluation.success import CurvePoint, find_results
-from horizon_rl.policies.shipped import ModelRecord, model_names, read_model
+from horizon_rl.policies.shipped import (
+    ModelRecord,
+    model_names,
+    read_model,
+    start_of,
+)
 from horizon_rl.runs.read import RunFiles, read_run
-from horizon_rl.runs.read_summary import ReadRun, read_summary
 from horizon_rl.show.report.blocks import slug
 from horizon_rl.show.report.failure_maps import FailureMap
 from horizon_rl.show.report.scores import SuiteScores, collect
@@ -49,8 +53,11 @@ class ReportedRun:
 
     source: Source
     files: RunFiles
-    read: ReadRun
     studied: StudiedRun
+
+    @property
+    def read(self) -> RunFiles:
+        return self.files
 
     @property
     def label(self) -> str:
@@ -101,15 +108,14 @@ def gather(
         maps: Where policies break.
         command: What makes the page.
     """
-    reads = [read_summary(source.journal) for source in sources]
-    files = [read_run(source.journal, source.name) for source in sources]
+    files = [
+        read_run(s.journal, s.name, start=start_of(s.journal.parent)) for s in sources
+    ]
     own = [*records, *(result for source in sources for result in source.results)]
     found = study(files, _unique_results(own), points)
     runs = tuple(
-        ReportedRun(source=source, files=f, read=read, studied=studied)
-        for source, f, read, studied in zip(
-            sources, files, reads, found.runs, strict=True
-        )
+        ReportedRun(source=source, files=f, studied=studied)
+        for source, f, studied in zip(sources, files, found.runs, strict=True)
     )
     return Material(
         runs=runs,

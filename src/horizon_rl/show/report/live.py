@@ -15,9 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from horizon_rl.policies.shipped import start_of
 from horizon_rl.runs.journal import is_locked
-from horizon_rl.runs.paths import BUDGET, METRICS, TIMES
-from horizon_rl.runs.read_summary import read_summary
+from horizon_rl.runs.paths import judged_files, metrics_file
+from horizon_rl.runs.read import read_run
 from horizon_rl.show.report.gather import Source, gather
 from horizon_rl.show.report.live_section import live_section
 from horizon_rl.show.report.page import RenderedSection, render_page, render_section
@@ -118,7 +119,9 @@ class LivePage:
         must_draw = judged != self._drawn and now >= self._draw_at
         if (judged, metrics) == self._shown and now < self._look_at and not must_draw:
             return
-        summary = read_summary(self._source.journal).summary
+        journal = self._source.journal
+        start = start_of(journal.parent)
+        summary = read_run(journal, evidence=False, start=start).summary
         if must_draw:
             try:
                 self._draw(summary.run)
@@ -146,9 +149,8 @@ class LivePage:
             locked = is_locked(journal)
         except OSError:
             locked = False
-        beside = (journal.with_name(name) for name in (TIMES, BUDGET))
-        judged = (locked, *map(_stamp, (journal, *beside)))
-        return judged, _stamp(journal.with_name(METRICS))
+        judged = (locked, *map(_stamp, judged_files(journal)))
+        return judged, _stamp(metrics_file(journal))
 
 
 def _stamp(file: Path) -> Stamp:
