@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import pkgutil
 import re
 import shlex
 from functools import cache
@@ -144,6 +145,19 @@ def test_every_flag_named_exists(page, monkeypatch):
     for flag in FLAG.findall(page.read_text()):
         family = flag.rstrip(".")  # `--curriculum...` stands for all that begin so.
         assert flag in known or any(x.startswith(f"{family}.") for x in known), flag
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_module_and_file_named_exists(page):
+    pytest.importorskip("mujoco")
+    # What the changelog names may be what was.
+    text = page.read_text() if page.name != "CHANGELOG.md" else ""
+    for name in set(re.findall(r"\bhorizon_rl(?:\.\w+)+", text)):
+        if not (ROOT / "src" / name.replace(".", "/")).is_dir():
+            assert pkgutil.resolve_name(name), name
+    for path in set(re.findall(r"`((?:\w+/)+\w+\.(?:py|toml|xml))`", text)):
+        homes = (ROOT, ROOT / "src", ROOT / "src/horizon_rl")
+        assert any((home / path).exists() for home in homes), path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
