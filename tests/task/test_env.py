@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from horizon_rl.physics import CpuBackend
+from horizon_rl.robots import FLAT
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import (
     FALL_CAUSES,
@@ -33,7 +34,8 @@ def test_observation_groups_hold_what_they_say(make_env, make_scenarios):
     action = torch.linspace(-1.0, 1.0, 48).reshape(4, 12)
     observations, *_ = env.step(action)
     state, pool = env.backend.state, scenarios.pool
-    motion = observe_motion(state, torch.from_numpy(pool.default_pose[:4]).float())
+    pose = torch.from_numpy(pool.default_pose[:4]).float()
+    motion = observe_motion(state, pose, FLAT)
     actor = observations["actor"]
     assert actor.shape == (4, NUM_ACTOR) == (4, 45)
     torch.testing.assert_close(actor[:, 0:3], state.angular_velocity)
@@ -140,7 +142,8 @@ def test_standing_robot_times_out_and_its_record_is_right(make_env, make_scenari
 
         def spy(mask, rows, reset=reset, read=read):
             pose = torch.zeros(12)
-            read["velocity"] = observe_motion(env.backend.state, pose).linear_velocity
+            motion = observe_motion(env.backend.state, pose, FLAT)
+            read["velocity"] = motion.linear_velocity
             reset(mask, rows)
 
         env.backend.reset = spy

@@ -1,48 +1,24 @@
 """Physics: instances of the physical world, and backends that simulate them."""
 
-from horizon_rl.physics.backend import (
-    CONTROL_DT,
-    PHYSICS_STEPS,
-    Backend,
-    Counters,
-    WorldState,
-)
-from horizon_rl.physics.cpu import CpuBackend
-from horizon_rl.physics.effects import EFFECTS, Effect, check_catalogue
-from horizon_rl.physics.motors import torque_bounds
-from horizon_rl.physics.own_effects import effect_digests, effects_of
-from horizon_rl.physics.pool import (
-    BODY_DESCRIPTORS,
-    Pool,
-    build_pool,
-    join_pools,
-    sample_pool,
-)
-from horizon_rl.physics.rows import WORLD_FIELDS, Rows
-from horizon_rl.physics.select import choose_device, make_backend
-from horizon_rl.physics.threads import cores_for_physics
-
-__all__ = [
-    "BODY_DESCRIPTORS",
-    "CONTROL_DT",
-    "EFFECTS",
-    "PHYSICS_STEPS",
-    "WORLD_FIELDS",
-    "Backend",
-    "Counters",
-    "CpuBackend",
-    "Effect",
-    "Pool",
-    "Rows",
-    "WorldState",
-    "build_pool",
-    "check_catalogue",
-    "choose_device",
-    "cores_for_physics",
-    "effect_digests",
-    "effects_of",
-    "join_pools",
-    "make_backend",
-    "sample_pool",
-    "torque_bounds",
-]
+from horizon_rl.physics.backend import CONTROL_DT as CONTROL_DT
+from horizon_rl.physics.backend import PHYSICS_STEPS as PHYSICS_STEPS
+from horizon_rl.physics.backend import Backend as Backend
+from horizon_rl.physics.backend import Counters as Counters
+from horizon_rl.physics.backend import WorldState as WorldState
+from horizon_rl.physics.cpu import CpuBackend as CpuBackend
+from horizon_rl.physics.effects import EFFECTS as EFFECTS
+from horizon_rl.physics.effects import Effect as Effect
+from horizon_rl.physics.effects import check_catalogue as check_catalogue
+from horizon_rl.physics.motors import torque_bounds as torque_bounds
+from horizon_rl.physics.own_effects import effect_digests as effect_digests
+from horizon_rl.physics.own_effects import effects_of as effects_of
+from horizon_rl.physics.pool import BODY_DESCRIPTORS as BODY_DESCRIPTORS
+from horizon_rl.physics.pool import Pool as Pool
+from horizon_rl.physics.pool import build_pool as build_pool
+from horizon_rl.physics.pool import join_pools as join_pools
+from horizon_rl.physics.pool import sample_pool as sample_pool
+from horizon_rl.physics.rows import WORLD_FIELDS as WORLD_FIELDS
+from horizon_rl.physics.rows import Rows as Rows
+from horizon_rl.physics.select import choose_device as choose_device
+from horizon_rl.physics.select import make_backend as make_backend
+from horizon_rl.physics.threads import cores_for_physics as cores_for_physics

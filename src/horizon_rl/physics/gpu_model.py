@@ -133,9 +133,11 @@ def most_contacts(engine: mjw.Model) -> int:
     types = engine.geom_type.numpy()
     total = 0
     for pair in engine.nxn_geom_pair_filtered.numpy():
-        plane, other = sorted(int(kind) for kind in types[pair])
-        on_plane = plane == _G.mjGEOM_PLANE
-        total += CONTACTS_WITH_PLANE.get(_G(other), 8) if on_plane else 8
+        ground, other = sorted(int(kind) for kind in types[pair])
+        if ground == _G.mjGEOM_PLANE:
+            total += CONTACTS_WITH_PLANE.get(_G(other), 8)
+        else:
+            total += mujoco.mjMAXCONPAIR if ground == _G.mjGEOM_HFIELD else 8
     return max(total, 1)
 
 

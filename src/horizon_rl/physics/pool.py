@@ -18,9 +18,9 @@ from horizon_rl.physics.effects import (
     check_catalogue,
     check_values,
 )
-from horizon_rl.physics.ground import reach_down
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.own_effects import effects_of
+from horizon_rl.physics.reach import reach_down
 from horizon_rl.physics.rows import (
     DERIVED_FIELDS,
     WORLD_FIELDS,
@@ -54,7 +54,7 @@ class Pool:
     wrench: np.ndarray
     push_velocity: np.ndarray
     start_qpos: np.ndarray
-    """[n, nq] the start: scaled pose, lowest point just above the ground."""
+    """[n, nq] the start: scaled pose, at its place on the ground, just above it."""
     start_qvel: np.ndarray
     """[n, nv]"""
     default_pose: np.ndarray
@@ -217,6 +217,7 @@ def _start_states(
     robot = rows.robot
     n = len(body_ids)
     qpos = np.stack([r.model.key("stand").qpos for r in robots])[body_ids]
+    qpos[:, :2] = rows.start_xy
     qpos[:, robot.qpos_adr] = robot.source_position(rows.start_position)
     qvel = np.zeros((n, robot.model.nv))
     qvel[:, robot.dof_adr] = robot.joint_sign * rows.start_velocity
@@ -240,7 +241,8 @@ def _derive(rows: Rows, qpos: np.ndarray) -> None:
     for geom in rows.ground_geom_ids:
         size, up = rows.fields["geom_size"][:, geom], rotation[:, geom, 6:]
         reach = reach_down(rows.robot.model, geom, size, up)
-        lowest = np.minimum(lowest, position[:, geom, 2] - reach)
+        above = rows.robot.ground.above(position[:, geom])
+        lowest = np.minimum(lowest, above - reach)
     qpos[:, 2] += CLEARANCE_M - lowest
 
 

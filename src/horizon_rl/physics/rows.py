@@ -95,6 +95,8 @@ class Rows:
     """[n, 12] canonical joint angles at the start, rad."""
     start_velocity: np.ndarray
     """[n, 12] canonical joint velocities at the start, rad/s."""
+    start_xy: np.ndarray
+    """[n, 2] place on the ground at the start, m: where a row chooses its patch."""
     default_pose: np.ndarray
     """[n, 12] canonical angles that the robot takes for its default pose, rad."""
     signals: dict[str, np.ndarray]
@@ -136,6 +138,7 @@ def gather_rows(robots: Sequence[Robot], body_ids: np.ndarray) -> Rows:
         push_velocity=np.zeros((n, 0, 2)),
         start_position=per_joint("default_pose_rad"),
         start_velocity=np.zeros((n, 12)),
+        start_xy=np.zeros((n, 2)),
         default_pose=per_joint("default_pose_rad"),
         signals={},
     )
@@ -152,6 +155,8 @@ def check_same_structure(robots: Sequence[Robot]) -> None:
         for name in ("nq", "nv", "nu", "nbody", "ngeom", "names"):
             if getattr(robot.model, name) != getattr(first.model, name):
                 raise _differ(robot, first, "joints, geoms or names")
+        if robot.ground != first.ground:
+            raise _differ(robot, first, "ground")
         for name in SHARED_FIELDS:
             if not np.array_equal(
                 getattr(robot.model, name), getattr(first.model, name)

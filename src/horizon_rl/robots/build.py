@@ -12,6 +12,7 @@ import math
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Vec3
 from horizon_rl.robots.morphology import (
     JOINT_NAMES,
@@ -24,7 +25,6 @@ from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
     FOOT_SENSORS,
     TRUNK_SENSOR,
-    add_floor,
     add_motor,
     add_touch_sensor,
     set_options,
@@ -50,9 +50,9 @@ ACCENT = (0.13, 0.43, 0.70, 1.0)
 IRON = (0.45, 0.36, 0.32, 1.0)
 
 
-def build_robot(morphology: Morphology) -> Robot:
-    """Compile a body and say where its joints are."""
-    model = build_spec(morphology).compile()
+def build_robot(morphology: Morphology, ground: Ground = FLAT) -> Robot:
+    """Compile a body on a ground and say where its joints are."""
+    model = build_spec(morphology, ground).compile()
     # Where two frames coincide MuJoCo skips their transform, by flags set at compile
     # time. In a batch one body's flags would speak for all: they go, at no cost that
     # could be measured.
@@ -65,6 +65,7 @@ def build_robot(morphology: Morphology) -> Robot:
     return Robot(
         name=morphology.name,
         model=model,
+        ground=ground,
         qpos_adr=np.array([joint.qposadr[0] for joint in joints]),
         dof_adr=np.array([joint.dofadr[0] for joint in joints]),
         joint_sign=np.ones(12),
@@ -86,12 +87,12 @@ def build_robot(morphology: Morphology) -> Robot:
     )
 
 
-def build_spec(morphology: Morphology) -> mujoco.MjSpec:
-    """Describe a body on flat ground, standing in keyframe 'stand'."""
+def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
+    """Describe a body on a ground, standing in keyframe 'stand'."""
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     set_options(spec)
-    add_floor(spec)
+    ground.add_to(spec)
     trunk = spec.worldbody.add_body(name="trunk")
     trunk.add_freejoint(name="root")
     _set_inertial(trunk, morphology.trunk)
@@ -106,14 +107,15 @@ def build_spec(morphology: Morphology) -> mujoco.MjSpec:
     _add_visor(trunk, morphology.trunk_box)
     trunk.add_site(name="imu", group=5)
     for name, leg in zip(LEG_NAMES, morphology.legs, strict=True):
-        _add_leg(spec, trunk, name, leg, morphology)
+        _add_leg(spec, trunk, name, leg, morphology, ground)
     add_touch_sensor(spec, trunk, TRUNK_SENSOR)
     # Last, so that the legs' joints lie where they lie without payload.
     for number, payload in enumerate(morphology.payloads):
         _add_payload(trunk, f"payload{number}", payload)
     stance = morphology.stance
     hanging = (0.0, -stance.pitch_rad) * len(morphology.payloads)
-    root = (0.0, 0.0, stance.height_m, *stance.quat)
+    height = stance.height_m + float(ground.height_at(np.zeros(2)))
+    root = (0.0, 0.0, height, *stance.quat)
     spec.add_key(name="stand", qpos=[*root, *morphology.stand_pose_rad, *hanging])
     return spec
 
@@ -138,6 +140,7 @@ def _add_leg(
     name: str,
     leg: Leg,
     morphology: Morphology,
+    ground: Ground,
 ) -> None:
     hip = trunk.add_body(name=f"{name}_hip", pos=leg.hip_pos_m)
     thigh = hip.add_body(name=f"{name}_thigh", pos=leg.thigh_offset_m)
@@ -164,7 +167,7 @@ def _add_leg(
             margin=LIMIT_MARGIN_RAD,
         )
         add_motor(spec, joint, joint)
-    _add_leg_geoms(hip, thigh, calf, name, leg)
+    _add_leg_geoms(hip, thigh, calf, name, leg, ground)
     # One radius for all bodies, wider than any foot: the calf has no other geom that
     # touches the ground.
     foot = (0.0, 0.0, -leg.shank_length_m)
@@ -177,11 +180,12 @@ def _add_leg_geoms(
     calf: mujoco.MjsBody,
     name: str,
     leg: Leg,
+    ground: Ground,
 ) -> None:
-    """Dress a leg: foot and thigh touch the ground, hip and shank are only seen.
+    """Add a leg's shapes: foot and thigh touch the ground, the hip is only seen.
 
-    On flat ground that is the whole leg: a straight shank cannot sink in while the
-    knee, where the thigh's capsule ends, and the foot do not.
+    On a plane so is the shank: it is straight and cannot sink in while the knee, where
+    the thigh's capsule ends, and the foot do not.
     """
     foot_radius, leg_length = leg.foot_radius_m, leg.length_m
     capsule = mujoco.mjtGeom.mjGEOM_CAPSULE
@@ -207,7 +211,7 @@ def _add_leg_geoms(
         size=(0.7 * foot_radius, leg.shank_length_m / 2.0, 0.0),
         pos=(0.0, 0.0, -leg.shank_length_m / 2.0),
         rgba=DARK,
-        **SEEN_ONLY,
+        **(SEEN_ONLY if ground.is_plane else TOUCHES_GROUND),
     )
     hip.add_geom(
         name=f"{name}_hip",

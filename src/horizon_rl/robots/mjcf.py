@@ -16,6 +16,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.joint_map import (
     JointMap,
     find_feet,
@@ -28,7 +29,6 @@ from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
     FOOT_SENSORS,
     TRUNK_SENSOR,
-    add_floor,
     add_motor,
     add_touch_sensor,
     set_options,
@@ -46,6 +46,7 @@ def load_mjcf(
     joints: Mapping[str, str] | None = None,
     feet: Mapping[str, str] | None = None,
     default_pose_rad: Sequence[float] | np.ndarray | None = None,
+    ground: Ground = FLAT,
 ) -> Robot:
     """Import a quadruped with twelve hinge joints on a floating base.
 
@@ -55,9 +56,10 @@ def load_mjcf(
         feet: the file's foot geom for each of FL FR RL RR; searched if not given.
         default_pose_rad: twelve canonical angles; if not given, those of the keyframe
             'stand', 'home' or the first; if there is none, knees half bent.
+        ground: what it stands on, in the place of the file's own plane.
     """
     try:
-        return _import(Path(path), joints, feet, default_pose_rad)
+        return _import(Path(path), joints, feet, default_pose_rad, ground)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -67,6 +69,7 @@ def _import(
     joints: Mapping[str, str] | None,
     feet: Mapping[str, str] | None,
     default_pose_rad: Sequence[float] | np.ndarray | None,
+    ground: Ground,
 ) -> Robot:
     spec = _read(path)
     source = _compile(spec)
@@ -86,7 +89,12 @@ def _import(
     qpos = np.zeros(model.nq)
     qpos[qpos_adr] = joint_map.sign * (pose - joint_map.offset_rad)
     stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
-    qpos[:7] = (0.0, 0.0, stance.height_m, *stance.quat)
+    if ground != FLAT:
+        for plane in [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE]:
+            spec.delete(plane)
+        ground.add_to(spec)
+    height = stance.height_m + float(ground.height_at(np.zeros(2)))
+    qpos[:7] = (0.0, 0.0, height, *stance.quat)
     spec.add_key(name="stand", qpos=qpos)
     model = _compile(spec)
 
@@ -94,6 +102,7 @@ def _import(
     return Robot(
         name=path.stem if spec.modelname in UNNAMED else spec.modelname,
         model=model,
+        ground=ground,
         qpos_adr=qpos_adr,
         dof_adr=np.array([model.joint(name).dofadr[0] for name in joint_names]),
         joint_sign=joint_map.sign,
@@ -217,7 +226,7 @@ def _adapt(
     add_touch_sensor(spec, bodies[root], TRUNK_SENSOR)
     planes = np.flatnonzero(source.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
     if len(planes) == 0:
-        add_floor(spec)
+        FLAT.add_to(spec)
     elif np.any(source.geom_pos[planes] != 0.0) or len(planes) > 1:
         raise InputError(
             f"needs one ground plane, at z = 0, found {len(planes)} planes"

@@ -12,6 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     import mujoco
 
+    from horizon_rl.robots.ground import Ground
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Robot:
@@ -27,6 +29,8 @@ class Robot:
     """Short name."""
     model: mujoco.MjModel
     """The compiled model; keyframe 'stand' is the standing robot."""
+    ground: Ground
+    """What it stands on, a part of the model."""
     qpos_adr: np.ndarray
     """Where each canonical joint lies in qpos."""
     dof_adr: np.ndarray

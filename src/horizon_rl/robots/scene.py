@@ -1,4 +1,4 @@
-"""What every simulated robot shares: solver, ground, torque motors, touch sensors."""
+"""What every simulated robot shares: solver, torque motors, touch sensors."""
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
@@ -35,25 +35,6 @@ def set_options(spec: mujoco.MjSpec) -> None:
     # It scales the solver's tolerance. Left to each body, a batch that runs them all
     # in one model would stop iterating elsewhere than the bodies alone. Go2's value.
     spec.stat.meaninertia = 2.6
-
-
-def add_floor(spec: mujoco.MjSpec) -> None:
-    """Lay an endless plane, lit from above; robots meet it and not themselves."""
-    spec.worldbody.add_light(
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=[0.0, 0.0, 2.0],
-        dir=[-0.2, 0.3, -1.0],
-        diffuse=[0.35, 0.35, 0.35],
-        specular=[0.1, 0.1, 0.1],
-    )
-    spec.worldbody.add_geom(
-        name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0.0, 0.0, 1.0],
-        contype=1,
-        conaffinity=0,
-        rgba=[1.0, 1.0, 1.0, 1.0],
-    )
 
 
 def add_motor(spec: mujoco.MjSpec, name: str, joint: str, sign: float = 1.0) -> None:

@@ -175,7 +175,10 @@ class VelocityEnv:
     @property
     def motion(self) -> Motion:
         """How the robots move now."""
-        return observe_motion(self.backend.state, self._table.default_pose)
+        backend = self.backend
+        return observe_motion(
+            backend.state, self._table.default_pose, backend.robot.ground
+        )
 
     def find_falls(self, motion: Motion) -> torch.Tensor:
         """Return why each robot counts as fallen, [n], as indices of `FALL_CAUSES`."""

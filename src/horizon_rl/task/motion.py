@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from horizon_rl.physics import WorldState
+from horizon_rl.robots import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +26,15 @@ class Motion:
     """[n, 12] rad/s."""
 
 
-def observe_motion(state: WorldState, default_pose: torch.Tensor) -> Motion:
+def observe_motion(
+    state: WorldState, default_pose: torch.Tensor, ground: Ground
+) -> Motion:
     """Turn a world's state into the trunk's frame and the default pose's terms."""
     return Motion(
         linear_velocity=rotate_inverse(state.root_quat, state.linear_velocity),
         angular_velocity=state.angular_velocity,
         gravity=gravity_in_frame(state.root_quat),
-        height=state.root_position[:, 2],
+        height=ground.above(state.root_position),
         joint_offset=state.joint_position - default_pose,
         joint_velocity=state.joint_velocity,
     )

@@ -82,8 +82,9 @@ class Camera:
         robot = self._session.robot
         there = self._session.env.backend.state.root_position[0, :2].numpy()
         self._place += (1.0 - (1.0 - FOLLOW) ** (25.0 / fps)) * (there - self._place)
+        ground_m = float(robot.ground.height_at(self._place))
         return View(
-            lookat_m=(*self._place.tolist(), 0.7 * robot.standing_height_m),
+            lookat_m=(*self._place.tolist(), ground_m + 0.7 * robot.standing_height_m),
             distance_m=self._distance_legs * robot.leg_length_m,
             height_m=self._height_m,
         )

@@ -60,7 +60,7 @@ def play_native(session: Session) -> None:
                     scene: Any = window.user_scn
                     place = data.xpos[robot.trunk_body_id]
                     scene.ngeom = 0
-                    add_tiles(scene, place)
+                    add_tiles(scene, session.robot.ground, place)
                     if (push := session.shown_push) is not None:
                         add_arrow(scene, place + (0.0, 0.0, 0.05), push)
                 window.sync()

@@ -113,15 +113,16 @@ class Page:
         place = data.xpos[session.robot.trunk_body_id]
         push = session.shown_push
         # The robot stays in the middle and the floor goes by: cameras are the user's.
-        origin = np.array((place[0], place[1], 0.0))
+        ground_m = float(session.robot.ground.height_at(place[:2]))
+        origin = np.array((place[0], place[1], ground_m))
         with self.server.atomic():
             for body, frame in self._bodies.items():
                 frame.position = data.xpos[body] - origin
                 frame.wxyz = data.xquat[body]
-            self._floor.position = -(origin % 1.0)
+            self._floor.position = (*-(place[:2] % 1.0), 0.0)
             self._arrow.visible = push is not None
             if push is not None:
-                tip = np.array((0.0, 0.0, place[2] + 0.05))
+                tip = np.array((0.0, 0.0, place[2] - ground_m + 0.05))
                 self._arrow.points = np.array(
                     [[arrow_tail(tip, push), tip]], np.float32
                 )

@@ -5,7 +5,7 @@
 import mujoco
 import numpy as np
 
-from horizon_rl.physics.ground import reach_down
+from horizon_rl.physics.reach import reach_down
 from horizon_rl.robots import Robot
 
 
@@ -57,11 +57,11 @@ def show_state(robot: Robot, state: np.ndarray, data: mujoco.MjData) -> None:
 
 
 def _clearance_m(robot: Robot, data: mujoco.MjData) -> float:
-    """Return how high the lowest point that can touch the ground is."""
+    """Return how high above the ground the lowest point that can touch it is."""
     model = robot.model
     lowest = np.inf
     for geom in np.flatnonzero(model.geom_conaffinity == 1):
         size, up = model.geom_size[geom][None], data.geom_xmat[geom][None, 6:]
         reach = reach_down(model, int(geom), size, up)[0]
-        lowest = min(lowest, data.geom_xpos[geom, 2] - reach)
+        lowest = min(lowest, robot.ground.above(data.geom_xpos[geom]) - reach)
     return float(lowest)

@@ -11,6 +11,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from horizon_rl.robots import Ground
 from horizon_rl.robots.picture import blame_gl, choose_gl
 from horizon_rl.robots.robot import Robot
 from horizon_rl.viewer.state_transfer import show_state
@@ -57,6 +58,7 @@ class Studio:
     def __init__(self, robot: Robot, width: int, height: int):
         """Open a context; the robot's model lends floor and lights."""
         self.width, self.height = width, height
+        self._ground = robot.ground
         self._context: Any = None
         self._pen: Any = None
         model = self._model = _stage(robot.model, width, height)
@@ -103,7 +105,7 @@ class Studio:
                 # Shadows are cast around the light: it goes along with the camera.
                 light.pos[:] = np.array(view.lookat_m) - 4.0 * light.dir
         if view.tiles:
-            add_tiles(scene, view.lookat_m)
+            add_tiles(scene, self._ground, view.lookat_m)
         for actor in actors:
             self._add(actor)
         viewport = mujoco.MjrRect(0, 0, self.width, self.height)
@@ -153,20 +155,23 @@ def _camera(view: View) -> mujoco.MjvCamera:
     return camera
 
 
-def add_tiles(scene: mujoco.MjvScene, lookat_m: Sequence[float]) -> None:
+def add_tiles(
+    scene: mujoco.MjvScene, ground: Ground, lookat_m: Sequence[float]
+) -> None:
     """Checker the floor around a place: on a plain one no motion can be seen."""
     half = (TILE_M / 2.0, TILE_M / 2.0, 5e-4)
     for center in _tiles(lookat_m):
-        _add_geom(scene, mujoco.mjtGeom.mjGEOM_BOX, half, center, TILE_RGBA)
+        pos = (*center, float(ground.height_at(np.array(center))))
+        _add_geom(scene, mujoco.mjtGeom.mjGEOM_BOX, half, pos, TILE_RGBA)
 
 
-def _tiles(lookat_m: Sequence[float]) -> Iterator[tuple[float, float, float]]:
+def _tiles(lookat_m: Sequence[float]) -> Iterator[tuple[float, float]]:
     """Give the centres of the dark tiles around a place; they lie still on the floor."""
     x0, y0 = (int(np.floor(c / TILE_M)) - TILES // 2 for c in lookat_m[:2])
     for i in range(x0, x0 + TILES):
         for j in range(y0, y0 + TILES):
             if (i + j) % 2:
-                yield (i + 0.5) * TILE_M, (j + 0.5) * TILE_M, 0.0
+                yield (i + 0.5) * TILE_M, (j + 0.5) * TILE_M
 
 
 def _add_geom(
