@@ -16,7 +16,12 @@ from horizon_rl.support.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-PAGES = [*GUIDES, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/studies/*.md"))]
+PAGES = [*GUIDES, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*/*.md"))]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
 
 SMALLER = {
     "rehearse": ("--curriculum.max-phases", "6"),
@@ -128,7 +133,7 @@ def example_flags() -> set[str]:
     return set(re.findall(r'"(--[a-z-]+)"', text))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_command_shown_has_its_flags(page, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for line in shell_lines(page, "(?:sh|bash)"):
@@ -138,7 +143,7 @@ def test_every_command_shown_has_its_flags(page, monkeypatch):
             assert not unknown, f"{page.name}: {line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_flag_named_exists(page, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     known = example_flags().union(FOREIGN_FLAGS, *(flags_of(name) for name in COMMANDS))
@@ -147,7 +152,7 @@ def test_every_flag_named_exists(page, monkeypatch):
         assert flag in known or any(x.startswith(f"{family}.") for x in known), flag
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_module_and_file_named_exists(page):
     pytest.importorskip("mujoco")
     # What the changelog names may be what was.
@@ -160,7 +165,7 @@ def test_every_module_and_file_named_exists(page):
         assert any((home / path).exists() for home in homes), path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_pages_are_in_plain_english(page):
     found = [match[0] for match in NOT_PLAIN.finditer(page.read_text())]
     assert not found, f"{page.name}: {found}"
@@ -224,7 +229,7 @@ def test_the_table_of_shipped_groups_is_that_of_the_catalogue():
             assert rows[name] == (f"±{high:g}" if symmetric else f"{low:g}..{high:g}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if not target.startswith("http"):
