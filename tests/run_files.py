@@ -59,13 +59,12 @@ def begin(
     journal = run / "journal.jsonl"
     curriculum = create_curriculum(journal, ["mass", "com"], None, context)
 
-    def save(decision):
-        name = f"phase-{decision.phase:05d}"
-        (run / "checkpoints" / name).mkdir(parents=True)
-        return CheckpointRef(name, "0" * 64)
-
-    for evidence in phases:
-        curriculum.tell(evidence, save)
+    for phase, evidence in enumerate(phases):
+        kept = None
+        if curriculum.decide(evidence).keeps_weights:
+            kept = CheckpointRef(f"phase-{phase:05d}", "0" * 64)
+            (run / "checkpoints" / kept.name).mkdir(parents=True)
+        curriculum.tell(evidence, kept)
     return curriculum
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import CurriculumCfg, apply_method
+from horizon_rl.curriculum import CurriculumCfg, choose_method
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import create_curriculum, replay
@@ -109,8 +109,8 @@ def test_torn_last_line_is_a_warning(runs, capsys, tmp_path):
 
 
 def test_run_by_the_clock_says_why_its_table_is_empty(tmp_path, capsys):
-    cfg = apply_method("wide", CurriculumCfg())
-    create_curriculum(tmp_path / "journal.jsonl", ["mass"], cfg).close()
+    wide = choose_method("wide", CurriculumCfg())
+    create_curriculum(tmp_path / "journal.jsonl", ["mass"], wide).close()
     rehearsal = RehearsalCfg(method="wide", curriculum=CurriculumCfg(max_phases=5))
     run = Rehearsal.create(rehearsal, paper_catalogue(), tmp_path / "wide")
     list(run.phases())

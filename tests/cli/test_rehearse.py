@@ -171,7 +171,7 @@ def test_resume_refuses_other_settings(run, capsys):
     [
         (lambda d: d[:100], "cut off within its first line"),
         (lambda d: d.replace(b"\n", b"\ngarbage\n", 1), ":2: not JSON"),
-        (lambda d: d.replace(b'"schema":1', b'"schema":7', 1), "schema 7"),
+        (lambda d: d.replace(b'"schema":2', b'"schema":7', 1), "schema 7"),
         (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import CurriculumCfg, apply_method
+from horizon_rl.curriculum import CurriculumCfg, choose_method
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import create_curriculum, replay
@@ -137,7 +137,7 @@ def test_command_that_goes_on_with_a_rehearsal_does(rehearsal, run, capsys):
 def test_killed_process_leaves_a_stopped_run(run, capsys):
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from horizon_rl.curriculum import Curriculum\n"
+        "from horizon_rl.runs.journal import create_curriculum\n"
         "kept = create_curriculum(Path(sys.argv[1]), ['mass'])\n"
         "print('ready', flush=True); time.sleep(60)"
     )
@@ -195,8 +195,8 @@ def test_journal_of_somebodys_own_loop(run, capsys):
 
 def test_run_by_the_clock_without_groups(run, capsys):
     run.mkdir()
-    cfg = apply_method("base", CurriculumCfg(max_phases=1))
-    curriculum = create_curriculum(run / "journal.jsonl", [], cfg, CONTEXT)
+    base = choose_method("base", CurriculumCfg(max_phases=1))
+    curriculum = create_curriculum(run / "journal.jsonl", [], base, CONTEXT)
     curriculum.tell(GOOD)
     curriculum.close()
     assert "finished, budget of 1 phases spent" in status(capsys, run)
@@ -224,7 +224,7 @@ def test_line_being_written_by_a_live_run_is_no_warning(run, capsys):
     [
         (lambda d: b"", "empty, or cut off within its first line"),
         (lambda d: d.replace(b"\n", b"\ngarbage\n", 1), ":2: not JSON"),
-        (lambda d: d.replace(b'"schema":1', b'"schema":7', 1), "schema 7"),
+        (lambda d: d.replace(b'"schema":2', b'"schema":7', 1), "schema 7"),
         (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Evidence, apply_method
+from horizon_rl.curriculum import Evidence, choose_method
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
@@ -33,8 +33,9 @@ def write_run(run: Path, method="horizon", seed=0, lengths=LENGTHS) -> Path:
         "catalogue": encode(paper_catalogue()),
         "ranks": 1,
     }
-    cfg = apply_method(method, CurriculumCfg())
-    curriculum = create_curriculum(run / "journal.jsonl", ["mass", "com"], cfg, context)
+    chosen = choose_method(method, CurriculumCfg())
+    journal = run / "journal.jsonl"
+    curriculum = create_curriculum(journal, ["mass", "com"], chosen, context)
     around = np.linspace(-0.1, 0.1, N, dtype=np.float32)
     for phase, length in enumerate(lengths):
         arrays = {

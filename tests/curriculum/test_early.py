@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import EarlyCfg, Episodes, GateCfg, look, spent_error
+from horizon_rl.curriculum import EarlyCfg, Episodes, GateCfg
+from horizon_rl.curriculum.early_stopping import look_early, spent_error
 from horizon_rl.support.errors import InputError
 
 LOOKS = EarlyCfg(looks=(0.25, 0.5, 0.75))
@@ -14,7 +15,7 @@ def window(length, error):
 
 
 def look_at(length, error, index):
-    return look(
+    return look_early(
         window(np.asarray(length), np.asarray(error)),
         index,
         max_length=1000,
@@ -38,7 +39,7 @@ def test_policy_exactly_on_the_threshold_seldom_passes_early():
         length = 1000.0 * (rng.random((3, 500)) < 0.85)
         passed += any(
             look_at(np.concatenate(length[: i + 1]), np.full(500 * (i + 1), 0.2), i)
-            == "commit"
+            == "judge"
             for i in range(3)
         )
     assert passed / 1000 <= LOOKS.error, f"{passed} of 1000 passed"
@@ -47,7 +48,7 @@ def test_policy_exactly_on_the_threshold_seldom_passes_early():
 def test_clear_success_is_seen_at_the_first_look():
     rng = np.random.default_rng(0)
     length = 1000.0 * (rng.random(500) < 0.99)
-    assert look_at(length, rng.normal(0.2, 0.05, 500), 0) == "commit"
+    assert look_at(length, rng.normal(0.2, 0.05, 500), 0) == "judge"
 
 
 def test_imprecise_policy_does_not_pass_however_long_it_lives():

@@ -8,7 +8,10 @@ import pytest
 HEAVY = ("torch", "mujoco", "warp", "mjbatch", "rsl_rl", "matplotlib", "rich", "tyro")
 
 
-@pytest.mark.parametrize("part", ["domains", "curriculum", "rehearsal"])
+PARTS = ("domains", "curriculum", "runs.read", "training.loop", "rehearsal")
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_core_imports_neither_simulator_nor_learner_nor_terminal(part):
     code = f"import sys, horizon_rl.{part}; print(*sys.modules)"
     command = [sys.executable, "-c", code]
@@ -16,11 +19,3 @@ def test_core_imports_neither_simulator_nor_learner_nor_terminal(part):
     loaded = set(run.stdout.split())
     assert "numpy" in loaded
     assert not loaded & set(HEAVY)
-
-
-def test_curriculum_does_not_need_domains():
-    # It deals in names and levels: other stacks keep their own parameters.
-    code = "import sys, horizon_rl.curriculum; print(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "horizon_rl.domains" not in run.stdout.split()

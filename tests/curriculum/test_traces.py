@@ -8,14 +8,20 @@ curriculum and compares each line with it.
 import pytest
 from evidence import FALLS, FORGETS, GOOD
 
-from horizon_rl.curriculum import Curriculum, CurriculumCfg, apply_method
+from horizon_rl.curriculum import (
+    Curriculum,
+    CurriculumCfg,
+    Horizon,
+    Method,
+    choose_method,
+)
 from horizon_rl.support.errors import InputError
 
 EVIDENCE = {"P": GOOD, "F": FALLS}
 
 
-def check(groups: str, trace: str, cfg: CurriculumCfg | None = None) -> Curriculum:
-    curriculum = Curriculum(groups.split(), cfg)
+def check(groups: str, trace: str, method: Method | None = None) -> Curriculum:
+    curriculum = Curriculum(groups.split(), method)
     for line in trace.strip().splitlines():
         kind, name, level, shows, action, *events = line.split("#")[0].split()
         proposal = curriculum.ask()
@@ -98,14 +104,14 @@ def test_fail_to_the_last_rung_then_boundary_then_reopened_by_commits_elsewhere(
         coarse    com   0.9     P  commit
         coarse    mass  0.3064  P  commit                   # reaching outward again
         """,
-        CurriculumCfg(grow=1.0, min_step=0.1),
+        Horizon(cfg=CurriculumCfg(grow=1.0, min_step=0.1)),
     )
     mass = curriculum.state.frontiers[0]
     assert (mass.status, mass.rung, mass.failed) == ("coarse", 0, None)
 
 
 def test_what_waits_is_due_at_once_where_no_other_group_is_open():
-    cfg = CurriculumCfg(max_rungs=1)
+    cfg = Horizon(cfg=CurriculumCfg(max_rungs=1))
     check(
         "mass com",
         """
@@ -168,7 +174,7 @@ def test_due_retry_comes_before_a_group_that_waited_longer():
 
 @pytest.mark.parametrize(("gain", "reopened"), [(0.02, True), (0.1, False)])
 def test_small_gains_elsewhere_do_not_count(gain, reopened):
-    cfg = CurriculumCfg(reopen_gain=gain, reopen_after=1)
+    cfg = Horizon(cfg=CurriculumCfg(reopen_gain=gain, reopen_after=1))
     curriculum = check(
         "mass com",
         """
@@ -184,7 +190,7 @@ def test_small_gains_elsewhere_do_not_count(gain, reopened):
 
 
 def test_failures_elsewhere_never_count_as_commits():
-    cfg = CurriculumCfg(reopen_gain=0.0, reopen_after=1)
+    cfg = Horizon(cfg=CurriculumCfg(reopen_gain=0.0, reopen_after=1))
     check(
         "mass com",
         """
@@ -208,7 +214,7 @@ def test_joint_mode_advances_all_groups_as_one_frontier():
         coarse    joint  0.10  F  rollback
         recovery  joint  0.07  P  commit    reopen:joint
         """,
-        apply_method("joint", CurriculumCfg()),
+        choose_method("joint", CurriculumCfg()),
     )
     assert curriculum.state.mastered == pytest.approx({"mass": 0.07, "com": 0.07})
     proposal = curriculum.ask()
@@ -223,7 +229,7 @@ def test_without_rollback_a_failed_candidate_counts_as_mastered():
         coarse    mass  0.05  F  commit
         coarse    mass  0.10  F  commit
         """,
-        apply_method("no-rollback", CurriculumCfg()),
+        choose_method("no-rollback", CurriculumCfg()),
     )
     assert not curriculum.entries[-1].decision.verdict.passed
     assert "rollback is off" in curriculum.entries[-1].decision.reason
@@ -234,7 +240,7 @@ def test_without_rollback_a_failed_candidate_counts_as_mastered():
     [("wide", [1, 1, 1]), ("base", [0, 0, 0]), ("linear", [0, 0.25, 0.5])],
 )
 def test_clock_sets_all_levels_whatever_the_evidence(method, levels):
-    cfg = apply_method(method, CurriculumCfg(max_phases=3), clock_phases=4)
+    cfg = choose_method(method, CurriculumCfg(max_phases=3), clock_phases=4)
     curriculum = Curriculum(["mass", "com"], cfg)
     seen = []
     while proposal := curriculum.ask():
@@ -246,7 +252,7 @@ def test_clock_sets_all_levels_whatever_the_evidence(method, levels):
 
 
 def test_clock_stops_at_the_limit():
-    cfg = apply_method("linear", CurriculumCfg(max_phases=9), clock_phases=3)
+    cfg = choose_method("linear", CurriculumCfg(max_phases=9), clock_phases=3)
     curriculum = Curriculum(["mass"], cfg)
     levels = []
     while proposal := curriculum.ask():
@@ -257,7 +263,7 @@ def test_clock_stops_at_the_limit():
 
 def test_feasibility_only_forgives_what_the_checkpoint_would_not():
     strict = Curriculum(["mass"])
-    lenient = Curriculum(["mass"], apply_method("feasibility-only", CurriculumCfg()))
+    lenient = Curriculum(["mass"], choose_method("feasibility-only", CurriculumCfg()))
     for curriculum, action in ((strict, "rollback"), (lenient, "commit")):
         curriculum.tell(GOOD)
         assert curriculum.tell(FORGETS).action == action
@@ -269,12 +275,12 @@ def test_gate_c_is_not_judged_before_the_first_checkpoint():
 
 
 def test_env_step_budget_ends_the_run_and_counts_rolled_back_phases():
-    curriculum = Curriculum(["mass"], CurriculumCfg(max_env_steps=2500))
+    curriculum = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_env_steps=2500)))
     for evidence in (GOOD, FALLS, FALLS):  # 1000 steps each.
         curriculum.tell(evidence)
     assert curriculum.ask() is None
     assert curriculum.state.ended == "budget of 2500 env steps spent"
-    exact = Curriculum(["mass"], CurriculumCfg(max_env_steps=1000))
+    exact = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_env_steps=1000)))
     exact.tell(GOOD)
     assert exact.ask() is None
 
@@ -306,14 +312,14 @@ def test_outlook_is_what_a_pass_and_a_failure_would_lead_to():
 
 
 def test_outlook_has_nothing_after_the_end():
-    curriculum = Curriculum(["mass"], CurriculumCfg(max_phases=1))
+    curriculum = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_phases=1)))
     assert curriculum.ask() and curriculum.outlook() == ()
     curriculum.tell(GOOD)
     assert curriculum.outlook() == ()
 
 
 def test_clock_may_have_no_group_to_move():
-    cfg = apply_method("base", CurriculumCfg(max_phases=2))
+    cfg = choose_method("base", CurriculumCfg(max_phases=2))
     curriculum = Curriculum([], cfg)
     while proposal := curriculum.ask():
         assert proposal.levels == proposal.mastered == {}
@@ -325,4 +331,4 @@ def test_clock_may_have_no_group_to_move():
 @pytest.mark.parametrize("method", ["horizon", "joint", "no-rollback"])
 def test_evidence_cannot_move_what_is_not_there(method):
     with pytest.raises(InputError, match="name each once, at least one"):
-        Curriculum([], apply_method(method, CurriculumCfg()))
+        Curriculum([], choose_method(method, CurriculumCfg()))

@@ -13,9 +13,8 @@ from horizon_rl.curriculum import (
     CurriculumCfg,
     Evidence,
     GateCfg,
-    apply_method,
-    start,
-    step,
+    Horizon,
+    choose_method,
 )
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.evaluation.studies.diagnostic import (
@@ -24,8 +23,9 @@ from horizon_rl.evaluation.studies.diagnostic import (
     difficulties,
     frontier_phases,
 )
-from horizon_rl.rehearsal import JOURNAL, Rehearsal, RehearsalCfg
+from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import Replay, create_curriculum, replay
+from horizon_rl.runs.paths import JOURNAL
 from horizon_rl.support.errors import InputError
 
 GOOD = Evidence(
@@ -45,9 +45,9 @@ FORGETS = replace(GOOD, length=0.99, checkpoint_return=18.0)
 def record(tmp_path):
     """Return a function that writes a journal of given evidence and reads it."""
 
-    def run(*evidence: Evidence, groups=("mass",), cfg=None) -> Replay:
+    def run(*evidence: Evidence, groups=("mass",), method=None) -> Replay:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
-        curriculum = create_curriculum(path, groups, cfg)
+        curriculum = create_curriculum(path, groups, method)
         for phase in evidence:
             curriculum.tell(phase)
         curriculum.close()
@@ -103,8 +103,9 @@ def test_class_at_the_edges(record, changes, outcome):
 
 
 def test_class_goes_by_the_runs_own_thresholds(record):
-    lenient = CurriculumCfg(gates=GateCfg(min_length=0.5, return_margin=0.6))
-    (phase,) = frontier_phases(record(GOOD, FALLS, cfg=lenient))
+    gates = GateCfg(min_length=0.5, return_margin=0.6)
+    lenient = Horizon(cfg=CurriculumCfg(gates=gates))
+    (phase,) = frontier_phases(record(GOOD, FALLS, method=lenient))
     assert phase.outcome == "full pass"
 
 
@@ -210,7 +211,9 @@ def test_phases_at_the_baseline_are_left_out_and_counted(record):
 
 @pytest.mark.parametrize("method", ["linear", "wide", "base", "no-rollback"])
 def test_runs_whose_levels_do_not_hang_on_the_gates_are_left_out(record, method):
-    run = record(*[GOOD, FALLS, GOOD] * 3, cfg=apply_method(method, CurriculumCfg()))
+    run = record(
+        *[GOOD, FALLS, GOOD] * 3, method=choose_method(method, CurriculumCfg())
+    )
     table = diagnose([run])
     left_out = table.left_out
     assert sum(row.phases for row in table.rows) == 0
@@ -220,8 +223,8 @@ def test_runs_whose_levels_do_not_hang_on_the_gates_are_left_out(record, method)
 
 
 def test_without_gate_c_gate_l_makes_a_full_pass(record):
-    cfg = apply_method("feasibility-only", CurriculumCfg())
-    passed, failed = frontier_phases(record(GOOD, FORGETS, FALLS, cfg=cfg))
+    method = choose_method("feasibility-only", CurriculumCfg())
+    passed, failed = frontier_phases(record(GOOD, FORGETS, FALLS, method=method))
     assert (passed.outcome, failed.outcome) == ("full pass", "low length")
     assert passed.checkpoint_ratio is None and passed.score == 1.0
 
@@ -243,10 +246,10 @@ def test_rehearsals_counted_again_by_a_plain_loop(rehearsals):
     table = diagnose(runs)
     phases, gains = [], []
     for run in runs:
-        cfg = run.header.curriculum
-        state, levels = start(run.header.groups, cfg), []
+        method = run.header.make_method()
+        state, levels = method.start(run.header.groups), []
         for entry in run.entries:
-            state, _ = step(state, entry.evidence, cfg)
+            state, _ = method.step(state, entry.evidence)
             levels.append(state.difficulty)
         for k, entry in enumerate(run.entries):
             if entry.proposal.frontier is None:

@@ -138,7 +138,7 @@ def test_packed_run_keeps_its_new_budget(tmp_path):
     Run.resume(run.path, steps=10**9, device="cpu").close()
     pack_model(run.checkpoint, tmp_path / "model", read_model("base-mlp"))
     packed = read_run(tmp_path / "model" / RUN / JOURNAL)
-    assert packed.budget["steps"] == 10**9
+    assert packed.budget.steps == 10**9
     assert len(packed.entries) == 2
 
 

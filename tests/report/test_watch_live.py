@@ -13,7 +13,7 @@ import pytest
 import run_files
 from browsing import listen_for_errors
 from horizon_rl.cli import main
-from horizon_rl.runs.read_summary import read_summary
+from horizon_rl.runs.read import read_run
 from horizon_rl.show.report.gather import Source
 from horizon_rl.show.report.live import LivePage
 from horizon_rl.show.report.live_section import time_left_s
@@ -126,7 +126,7 @@ def test_time_left_is_what_the_budget_leaves_at_the_speed_so_far(
 ):
     curriculum.tell(GOOD)
     write_times(tmp_path / "run", 1, 5.0)
-    summary = read_summary(tmp_path / "run" / "journal.jsonl").summary
+    summary = read_run(tmp_path / "run" / "journal.jsonl").summary
     assert time_left_s(summary) == 45.0  # 9000 of 10000 steps at 200 a second.
     assert time_left_s(replace(summary, budget=None)) is None
 

@@ -1,10 +1,8 @@
 """The curriculum core: pure decisions. Needs numpy and nothing else."""
 
-from horizon_rl.curriculum.config import VARIANTS as VARIANTS
 from horizon_rl.curriculum.config import ClockCfg as ClockCfg
 from horizon_rl.curriculum.config import CurriculumCfg as CurriculumCfg
 from horizon_rl.curriculum.config import GateCfg as GateCfg
-from horizon_rl.curriculum.config import resolve_method as resolve_method
 from horizon_rl.curriculum.curriculum import Curriculum as Curriculum
 from horizon_rl.curriculum.early_stopping import EarlyCfg as EarlyCfg
 from horizon_rl.curriculum.entry import CheckpointRef as CheckpointRef
@@ -18,12 +16,12 @@ from horizon_rl.curriculum.evidence import select_window as select_window
 from horizon_rl.curriculum.frontier import Frontier as Frontier
 from horizon_rl.curriculum.gates import Verdict as Verdict
 from horizon_rl.curriculum.gates import judge as judge
-from horizon_rl.curriculum.method import METHODS as METHODS
 from horizon_rl.curriculum.method import Method as Method
-from horizon_rl.curriculum.method import make_method as make_method
 from horizon_rl.curriculum.method import register_method as register_method
 from horizon_rl.curriculum.methods import Clock as Clock
 from horizon_rl.curriculum.methods import Horizon as Horizon
+from horizon_rl.curriculum.methods import check_method as check_method
+from horizon_rl.curriculum.methods import choose_method as choose_method
 from horizon_rl.curriculum.randomness import phase_rng as phase_rng
 from horizon_rl.curriculum.state import Decision as Decision
 from horizon_rl.curriculum.state import Event as Event

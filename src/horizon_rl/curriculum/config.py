@@ -1,11 +1,8 @@
 """Settings of the curriculum; the defaults are HORIZON as published."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from horizon_rl.support.errors import require
-
-VARIANTS = ("joint", "feasibility-only", "no-rollback", "linear", "wide", "base")
-"""The paper's ablations and controls, each a setting of a registered method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,41 +91,3 @@ class CurriculumCfg:
         require("max_reopenings", self.max_reopenings, 0, whole=True)
         require("max_phases", self.max_phases, 1, whole=True)
         require("max_env_steps", self.max_env_steps, 0, whole=True)
-
-
-def resolve_method(
-    name: str, cfg: CurriculumCfg, *, clock_phases: int = 50
-) -> tuple[str, CurriculumCfg]:
-    """Return the registered method behind a name of the command line, and its settings.
-
-    The paper's ablations and controls are settings, not code paths. Any other name is
-    taken as that of a registered method.
-
-    Args:
-        name: One of `VARIANTS`, or a registered method.
-        cfg: Settings to start from; all that the variant does not define is kept.
-        clock_phases: Phases in which `linear` goes from level 0 to level 1.
-    """
-    match name:
-        case "joint":
-            return "horizon", replace(cfg, joint=True)
-        case "feasibility-only":
-            return "horizon", without_preservation(cfg)
-        case "no-rollback":
-            return "horizon", replace(cfg, rollback=False)
-        case "linear":
-            require("clock_phases", clock_phases, 1, whole=True)
-            return "clock", replace(cfg, clock=ClockCfg(rise=1.0 / clock_phases))
-        case "wide":
-            return "clock", replace(cfg, clock=ClockCfg(start=1.0))
-        case "base":
-            return "clock", replace(cfg, clock=ClockCfg())
-        case "horizon" if cfg.clock:
-            return "clock", cfg
-        case _:
-            return name, cfg
-
-
-def without_preservation(cfg: CurriculumCfg) -> CurriculumCfg:
-    """Return the settings with gate C switched off."""
-    return replace(cfg, gates=replace(cfg.gates, preservation=False))

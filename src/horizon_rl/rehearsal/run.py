@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from horizon_rl.curriculum import (
-    METHODS,
-    VARIANTS,
     CheckpointRef,
     Curriculum,
     CurriculumCfg,
     Entry,
     Method,
     Proposal,
-    make_method,
-    resolve_method,
+    check_method,
+    choose_method,
 )
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
@@ -23,7 +21,7 @@ from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
 from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
 from horizon_rl.runs.paths import journal_of, phase_name
-from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.training.loop import run_phases
 from horizon_rl.training.protocols import NoRecorder, PhaseResult
@@ -52,16 +50,13 @@ class RehearsalCfg:
     def __post_init__(self):
         require("seed", self.seed, 0, whole=True)
         require("linear_phases", self.linear_phases, 1, whole=True)
-        if self.method not in (*METHODS, *VARIANTS):
-            names = sorted({*METHODS, *VARIANTS})
-            raise InputError(unknown("method", self.method, names))
+        check_method(self.method)
 
     def make_method(self) -> Method:
         """Return the curriculum's method with its settings."""
-        name, cfg = resolve_method(
+        return choose_method(
             self.method, self.curriculum, clock_phases=self.linear_phases
         )
-        return make_method(name, cfg, {})
 
 
 class Rehearsal(NoRecorder):

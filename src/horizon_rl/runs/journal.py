@@ -25,9 +25,8 @@ from horizon_rl.curriculum import (
     Method,
     State,
     last_checkpoint,
-    make_method,
 )
-from horizon_rl.curriculum.method import name_of, settings_of
+from horizon_rl.curriculum.method import make_method, name_of, settings_of
 from horizon_rl.runs.lines import (
     SCHEMA,
     JournalError,

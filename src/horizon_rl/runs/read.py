@@ -21,6 +21,7 @@ from horizon_rl.runs.journal import Header, Replay, is_locked, replay
 from horizon_rl.runs.paths import (
     CHECKPOINTS,
     EVIDENCE,
+    JOURNAL,
     METRICS,
     TIMES,
     last_written,
@@ -128,13 +129,13 @@ class RunFiles:
 
     @cached_property
     def catalogue(self) -> Catalogue | None:
-        """The run's groups of parameters; None for somebody's own loop."""
-        if "catalogue" not in self.context and self.kind == "other":
+        """The run's groups of parameters; None where the journal has none."""
+        if "catalogue" not in self.context:
             return None
         try:
-            return decode(Catalogue, self.context.get("catalogue"))
+            return decode(Catalogue, self.context["catalogue"])
         except InputError as error:
-            raise InputError(f"{self.path}: its catalogue: {error}") from error
+            raise InputError(f"{self.path / JOURNAL}:1: {error}") from error
 
     @cached_property
     def summary(self) -> "RunSummary":

@@ -1,22 +1,18 @@
 """Settings of a training run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from horizon_rl.curriculum import (
-    METHODS,
-    VARIANTS,
     CurriculumCfg,
     EarlyCfg,
     Method,
-    make_method,
-    resolve_method,
+    check_method,
+    choose_method,
 )
-from horizon_rl.curriculum.config import without_preservation
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import LearnerCfg
-from horizon_rl.support.errors import InputError, require, unknown
-from horizon_rl.support.records import encode
+from horizon_rl.support.errors import InputError, require
 from horizon_rl.task import TaskCfg
 
 MIN_EPISODES_A_PHASE = 2.5
@@ -83,9 +79,7 @@ class TrainCfg:
         for name in ("seed", "steps", "minutes", "probe_scenarios", "anchor_scenarios"):
             require(name, getattr(self, name), 0)
         require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
-        if self.method not in (*METHODS, *VARIANTS):
-            names = sorted({*METHODS, *VARIANTS})
-            raise InputError(unknown("method", self.method, names))
+        check_method(self.method)
 
     @property
     def steps_per_iteration(self) -> int:
@@ -100,14 +94,13 @@ class TrainCfg:
 
     def make_method(self) -> Method:
         """Return the curriculum's method with its settings."""
-        name, cfg = resolve_method(
-            self.method, self.curriculum, clock_phases=self.linear_phases
-        )
+        cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
-            cfg = without_preservation(cfg)
-        settings = {"early": encode(self.early)} if name == "horizon" else {}
-        return make_method(name, cfg, settings)
+            cfg = replace(cfg, gates=replace(cfg.gates, preservation=False))
+        return choose_method(
+            self.method, cfg, early=self.early, clock_phases=self.linear_phases
+        )
 
 
 def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:
