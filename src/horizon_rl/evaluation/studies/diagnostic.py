@@ -1,10 +1,11 @@
-"""The recoverability diagnostic: does the gate foretell progress? (Paper, appendix A.)
+"""The recoverability diagnostic: does the gate predict progress? (Paper, appendix A.)
 
-Every frontier phase on record is put into a class by what its gates said, and asked what
-became of the run afterwards: the gain of difficulty over the next decisions. Long
-episodes that foretell less than the whole gate does are survival without progress.
+Every frontier phase on record is put into a class by what its gates said, and compared
+with what the run did afterwards: the gain of difficulty over the next decisions. Episode
+length that predicts less than the whole gate does is survival without progress.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from scipy.stats import spearmanr
 
-from horizon_rl.curriculum import CurriculumCfg, Entry, Evidence, GateCfg
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.runs.journal import Replay
 from horizon_rl.support.errors import require
 
@@ -24,7 +25,7 @@ MIN_PHASES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPhase:
-    """One frontier phase: what it showed, and what came of it."""
+    """One frontier phase: what it showed, and what followed."""
 
     outcome: Outcome
     """The first that failed of length, tracking and checkpoint comparison; where gate C
@@ -66,13 +67,13 @@ class Correlation:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """Phases whose gain does not hang on what they showed, by reason."""
+    """Phases whose gain does not depend on what they showed, by reason."""
 
-    baseline: int
+    baseline: int = 0
     """No frontier was on trial yet."""
-    clock: int
+    clock: int = 0
     """Levels rose by the clock."""
-    no_rollback: int
+    no_rollback: int = 0
     """A failed candidate counted as mastered."""
 
 
@@ -92,15 +93,19 @@ class Diagnostic:
 def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
     """Pool the frontier phases of all runs into one table."""
     phases = [p for run in replays for p in frontier_phases(run, horizon=horizon)]
-    lengths = [(p.length, p.gain) for p in phases]
-    scores = [(p.score, p.gain) for p in phases]
+    left_out = Counter(
+        _why_left_out(entry, run.header.curriculum)
+        for run in replays
+        for entry in run.entries
+    )
+    del left_out[None]
     return Diagnostic(
         runs=len(replays),
         horizon=horizon,
         rows=tuple(_summarise(phases, outcome) for outcome in OUTCOMES),
-        length_correlation=_correlate(lengths),
-        score_correlation=_correlate(scores),
-        left_out=_count_left_out(replays),
+        length_correlation=_correlate((p.length, p.gain) for p in phases),
+        score_correlation=_correlate((p.score, p.gain) for p in phases),
+        left_out=LeftOut(**{str(reason): n for reason, n in left_out.items()}),
     )
 
 
@@ -110,7 +115,7 @@ def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ..
     cfg, after = run.header.curriculum, difficulties(run)
     return tuple(
         FrontierPhase(
-            outcome=classify(entry, cfg.gates),
+            outcome=_classify(entry, cfg.gates),
             length=entry.evidence.length,
             checkpoint_ratio=_checkpoint_ratio(entry),
             score=entry.decision.verdict.score,
@@ -129,21 +134,17 @@ def difficulties(run: Replay) -> list[float]:
     return [sum(mastered) / max(len(mastered), 1) for mastered in levels] + last
 
 
-def classify(entry: Entry, gates: GateCfg) -> Outcome:
+def _classify(entry: Entry, gates: GateCfg) -> Outcome:
     """Put a judged phase into its class: the first check that failed names it."""
-    if not _is_long(entry.evidence, gates):
+    evidence, verdict = entry.evidence, entry.decision.verdict
+    # A phase is cut short because its rollouts collapsed, whatever was measured.
+    if evidence.aborted or evidence.length is None:
         return "low length"
-    verdict = entry.decision.verdict
+    if evidence.length < gates.min_length:
+        return "low length"
     if not verdict.feasible:
         return "tracking fail"
     return "full pass" if verdict.passed else "checkpoint fail"
-
-
-def _is_long(evidence: Evidence, gates: GateCfg) -> bool:
-    # A phase is cut short because its rollouts collapsed, whatever was measured.
-    if evidence.aborted or evidence.length is None:
-        return False
-    return evidence.length >= gates.min_length
 
 
 def _checkpoint_ratio(entry: Entry) -> float | None:
@@ -161,19 +162,6 @@ def _why_left_out(
     if entry.decision.kind in ("baseline", "clock"):
         return entry.decision.kind
     return None if cfg.rollback else "no_rollback"
-
-
-def _count_left_out(replays: Iterable[Replay]) -> LeftOut:
-    reasons = [
-        _why_left_out(entry, run.header.curriculum)
-        for run in replays
-        for entry in run.entries
-    ]
-    return LeftOut(
-        baseline=reasons.count("baseline"),
-        clock=reasons.count("clock"),
-        no_rollback=reasons.count("no_rollback"),
-    )
 
 
 def _summarise(phases: Iterable[FrontierPhase], outcome: Outcome) -> OutcomeRow:
@@ -196,10 +184,12 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _correlate(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
-    known = [(x, y) for x, y in pairs if x is not None and y is not None]
-    values, gains = [x for x, _ in known], [y for _, y in known]
+    known = [pair for pair in pairs if None not in pair]
     rho = None
-    if len(known) >= MIN_PHASES and len(set(values)) > 1 and len(set(gains)) > 1:
-        result: Any = spearmanr(values, gains)
+    # Fewer say nothing, and a rank needs values that differ.
+    if len(known) >= MIN_PHASES and all(
+        len(set(x)) > 1 for x in zip(*known, strict=True)
+    ):
+        result: Any = spearmanr(*zip(*known, strict=True))
         rho = float(result.statistic)
     return Correlation(rho=rho, phases=len(known))

@@ -1,4 +1,4 @@
-"""How firm are gate C's verdicts: how much hangs on the scenarios that were drawn?"""
+"""How much gate C's verdicts depend on the scenarios that were drawn."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ REPEATS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class GateStability:
-    """How much of gate C is luck of the scenarios. Rates are None without phases."""
+    """How much of gate C is chance of the scenarios. Rates are None without phases."""
 
     commits: int
     """Commits whose own scenarios are on file."""
@@ -76,24 +76,20 @@ def measure_gate_stability(run: RunFiles, rng: np.random.Generator) -> GateStabi
 
 def _fail_itself(
     own: np.ndarray, gates: GateCfg, rng: np.random.Generator
-) -> tuple[float, float, float]:
+) -> list[float]:
     """Return how often a policy fails against itself: paired, unpaired, in halves."""
-    n = len(own)
+    n, half = len(own), len(own) // 2
     whole = own.mean(axis=0)[None]
     draws = own[rng.integers(n, size=(2, REPEATS, n))].mean(axis=2)
     shuffled = own[rng.permuted(np.tile(np.arange(n), (REPEATS, 1)), axis=1)]
-    half = n // 2
-    first, second = shuffled[:, :half], shuffled[:, half : 2 * half]
-    pairs = ((whole, whole), draws, (first.mean(axis=1), second.mean(axis=1)))
-    paired, unpaired, halves = (
-        1.0 - float(np.mean(_gate(x, y, gates))) for x, y in pairs
-    )
-    return paired, unpaired, halves
+    halves = shuffled[:, :half].mean(axis=1), shuffled[:, half : 2 * half].mean(axis=1)
+    pairs = ((whole, whole), draws, halves)
+    return [1.0 - float(np.mean(_gate(x, y, gates))) for x, y in pairs]
 
 
 def _gate(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
     """Map means (error, return), [n, 2] each, to whether gate C passes, [n]."""
-    return passes_gate_c(now[:, 0], now[:, 1], then[:, 0], then[:, 1], gates)
+    return passes_gate_c(*now.T, *then.T, gates)
 
 
 def _pairs(arrays: Arrays, probe: str) -> np.ndarray | None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.curriculum import Entry, GateCfg
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.runs.read import Arrays, RunFiles
 
+Numbers = dict[str, float | None]
+"""Of a phase, by the names of `Evidence`; None where nothing was measured."""
 TOLERANCE = 1e-6
 """Allowed difference of a number, relative to 1 or its size: files hold float32."""
 
@@ -28,7 +30,7 @@ class Disagreement:
 
 @dataclass(frozen=True, kw_only=True)
 class Recheck:
-    """How a run's verdicts fare when they are computed again."""
+    """A run's verdicts computed again."""
 
     phases: int
     checked: int
@@ -46,21 +48,25 @@ class Recheck:
 def recheck(run: RunFiles) -> Recheck:
     """Compute every phase's verdict again, and compare it with the journal."""
     found = [Disagreement(phase=k, what=what) for k, what in run.damaged.items()]
-    worst, checked, gate_c, aborted = [], 0, 0, 0
+    cfg, differences, checked, gate_c, aborted = (
+        run.journal.header.curriculum,
+        [],
+        0,
+        0,
+        0,
+    )
     for phase, (entry, committed) in enumerate(with_reference(run.entries)):
-        lacks_reference = committed is not None and committed not in run.evidence
-        if run.longest is None or phase not in run.evidence or lacks_reference:
+        has_commit = committed is not None
+        arrays = run.evidence.get(phase)
+        reference = run.evidence.get(committed) if has_commit else {}
+        if run.longest is None or arrays is None or reference is None:
             continue
-        arrays = run.evidence[phase]
-        reference = {} if committed is None else run.evidence[committed]
         numbers = recompute(arrays, reference, run.longest)
         checked += 1
         aborted += entry.evidence.aborted
-        gates, has_commit = run.journal.header.curriculum.gates, committed is not None
-        gate_c += gates.preservation and has_commit
-        whats, differences = _compare_numbers(numbers, entry)
-        whats += _compare_verdict(numbers, entry, run, has_commit)
-        worst += differences
+        gate_c += cfg.gates.preservation and has_commit
+        whats = _compare_numbers(numbers, entry, differences)
+        whats += _compare_verdict(numbers, entry, cfg, has_commit)
         if whats:
             found.append(Disagreement(phase=phase, what="; ".join(whats)))
     wrong = {d.phase for d in found}
@@ -70,14 +76,12 @@ def recheck(run: RunFiles) -> Recheck:
         agreed=checked - len(wrong - set(run.damaged)),
         gate_c=gate_c,
         aborted=aborted,
-        worst_difference=max(worst, default=None),
+        worst_difference=max(differences, default=None),
         disagreements=tuple(sorted(found, key=lambda d: d.phase)),
     )
 
 
-def recompute(
-    arrays: Arrays, reference: Arrays, longest: int
-) -> dict[str, float | None]:
+def recompute(arrays: Arrays, reference: Arrays, longest: int) -> Numbers:
     """Take a phase's numbers from its episodes, under the journal's names.
 
     Args:
@@ -86,7 +90,7 @@ def recompute(
         longest: Control steps of the longest episode.
     """
     length = finite_mean(arrays.get("window_length"))
-    numbers: dict[str, float | None] = {
+    numbers: Numbers = {
         "length": None if length is None else length / longest,
         "tracking_error": finite_mean(arrays.get("window_error")),
         "episodes": float(len(arrays.get("window_length", ()))),
@@ -118,28 +122,28 @@ def with_reference(entries: Iterable[Entry]) -> Iterator[tuple[Entry, int | None
 
 
 def _compare_numbers(
-    numbers: dict[str, float | None], entry: Entry
-) -> tuple[list[str], list[float]]:
-    """Return what differs, in words, and by how much everything does."""
-    whats, differences = [], []
+    numbers: Numbers, entry: Entry, differences: list[float]
+) -> list[str]:
+    """Return what differs, in words, and add by how much every number does."""
+    whats = []
     for name, ours in numbers.items():
         theirs = getattr(entry.evidence, name)
-        if ours is None or theirs is None:
-            if ours is not theirs:
-                whats.append(
-                    f"{name} is {_show(theirs)}, its episodes say {_show(ours)}"
-                )
-            continue
-        differences.append(abs(ours - theirs) / max(1.0, abs(theirs)))
-        if differences[-1] > TOLERANCE:
-            whats.append(f"{name} is {_show(theirs)}, its episodes say {_show(ours)}")
-    return whats, differences
+        agree = ours is theirs
+        if ours is not None and theirs is not None:
+            differences.append(abs(ours - theirs) / max(1.0, abs(theirs)))
+            agree = differences[-1] <= TOLERANCE
+        if not agree:
+            was, now = (
+                "not measured" if x is None else f"{x:.6g}" for x in (theirs, ours)
+            )
+            whats.append(f"{name} is {was}, its episodes say {now}")
+    return whats
 
 
 def _compare_verdict(
-    numbers: dict[str, float | None], entry: Entry, run: RunFiles, has_commit: bool
+    numbers: Numbers, entry: Entry, cfg: CurriculumCfg, has_commit: bool
 ) -> list[str]:
-    cfg = run.journal.header.curriculum
+    """Judge the numbers by the gates, and return in words what was judged otherwise."""
     x = {k: np.nan if value is None else value for k, value in numbers.items()}
     gates = cfg.gates
     feasible = not entry.evidence.aborted and bool(
@@ -150,21 +154,18 @@ def _compare_verdict(
         now = x["checkpoint_error"], x["checkpoint_return"]
         then = x["reference_error"], x["reference_return"]
         preserved = bool(passes_gate_c(*now, *then, gates))
-    passed = feasible and preserved is not False
     action = "commit"
-    if not passed and entry.proposal.kind != "clock":
+    if not (feasible and preserved is not False) and entry.proposal.kind != "clock":
         failed = "rollback" if cfg.rollback else "commit"
         action = "hold" if entry.proposal.kind == "baseline" else failed
-    verdict, words = entry.decision.verdict, ("failed", "passed")
-    whats = []
-    if feasible != verdict.feasible:
-        whats.append(f"gate L {words[verdict.feasible]}, recomputed {words[feasible]}")
-    if preserved is not verdict.preserved:
-        was, now = (
-            "not judged" if p is None else words[p]
-            for p in (verdict.preserved, preserved)
-        )
-        whats.append(f"gate C {was}, recomputed {now}")
+    words = {None: "not judged", False: "failed", True: "passed"}
+    verdict = entry.decision.verdict
+    judged = {"L": (verdict.feasible, feasible), "C": (verdict.preserved, preserved)}
+    whats = [
+        f"gate {gate} {words[was]}, recomputed {words[now]}"
+        for gate, (was, now) in judged.items()
+        if was is not now
+    ]
     if action != entry.decision.action:
         whats.append(f"{entry.decision.action} should be {action}")
     return whats
@@ -176,7 +177,3 @@ def finite_mean(values: np.ndarray | None) -> float | None:
         return None
     mean = float(np.mean(values))
     return mean if np.isfinite(mean) else None
-
-
-def _show(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.6g}"
