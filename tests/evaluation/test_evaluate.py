@@ -9,7 +9,9 @@ import torch
 from tables import assert_equal, constant, head
 
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.results import success_table, summaries, summarise, to_json
+from horizon_rl.evaluation.evaluate import Evaluation
+from horizon_rl.evaluation.results import success_table, summaries, to_json
+from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
 from horizon_rl.policies.learned import load_actor
@@ -121,14 +123,16 @@ def table_of(length, error) -> EpisodeTable:
 def test_success_is_long_enough_and_close_enough():
     table = table_of([1000, 950, 949, 1000, 1000], [0.1, 0.39, 0.1, 0.41, 0.39])
     assert succeeded(table, 1000).tolist() == [True, True, False, False, True]
-    found = summarise(table, 1000, SuccessCfg())
+    suite = load_suite("ood")
+    evaluation = Evaluation(load_policy("stand"), suite, {"all": table})
+    found = summaries(evaluation)["all"]
     assert found.success == 0.6 and found.episodes == 5
     assert found.length == pytest.approx(4.899 / 5) and found.yaw_error == 0.5
     assert found.tracking_error == pytest.approx(1.39 / 5)
     assert found.falls == {"trunk": 0.4, "tilt": 0.0, "unhealthy": 0.0}
     assert found.interval.low < 0.6 < found.interval.high
-    strict = SuccessCfg(min_length=1.0, max_error=0.2)
-    assert summarise(table, 1000, strict).success == 0.2
+    strict = replace(suite, success=SuccessCfg(min_length=1.0, max_error=0.2))
+    assert summaries(replace(evaluation, suite=strict))["all"].success == 0.2
 
 
 def test_thresholds_are_the_suites(make_suite, run):

@@ -28,7 +28,7 @@ with needs_extra("train"):
     )
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
     from horizon_rl.evaluation.explain import Factor, explain, worst
-    from horizon_rl.evaluation.results import success_table, to_json
+    from horizon_rl.evaluation.results import to_json
     from horizon_rl.evaluation.statics import impossible_share
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
@@ -186,7 +186,7 @@ def _explain(
 ) -> None:
     suite = evaluation.suite
     episodes = evaluation.columns[column]
-    won = success_table(evaluation)[list(evaluation.columns).index(column)]
+    won = evaluation.won(column)
     factors = explain(suite.frozen[column], won)
     console.print(factors_table(column, factors))
     console.print(failures_table(suite, column, worst(episodes, won, factors)))

@@ -12,7 +12,7 @@ from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.physics import choose_device, make_backend
 from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.support.errors import InputError
-from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout
+from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout, succeeded
 from horizon_rl.task.episodes import concatenate
 
 CHUNK = 256
@@ -21,18 +21,25 @@ in a matrix product come out differently for another number of rows."""
 GPU_CHUNK = 1024
 """The same on a GPU, which wants more worlds."""
 
+FIELDS = tuple(field.name for field in fields(EpisodeTable))
+
 Progress = Callable[[str, int, int], None]
 """Called with (column, env steps done, env steps at most) over the whole suite."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What became of a policy in a suite."""
+    """The episodes of a policy in a suite."""
 
     policy: EvaluatedPolicy
     suite: Suite
     columns: dict[str, EpisodeTable]
     """Episodes in the order of scenarios, by column."""
+
+    def won(self, column: str) -> np.ndarray:
+        """Tell which episodes of a column are a success, [scenarios]."""
+        suite = self.suite
+        return succeeded(self.columns[column], suite.task.max_steps, suite.success)
 
 
 class Evaluator:
@@ -64,32 +71,30 @@ class Evaluator:
             raise InputError(
                 f"{n} episodes of suite '{suite.name}'; accepted: 1..{suite.num_episodes}"
             )
-        # Columns that differ in nothing but their name run once.
+        # Columns that differ only in their name run once.
         tables: dict[str, EpisodeTable] = {}
-        todo = len({column.digest for column in suite.frozen.values()})
-        longest = suite.task.max_steps
+        longest = n * suite.task.max_steps
+        most = longest * len({column.digest for column in suite.frozen.values()})
         for name, column in suite.frozen.items():
             if column.digest in tables:
                 continue
-            done = len(tables) * n * longest
+            done = len(tables) * longest
 
             def tell(steps: int, name: str = name, done: int = done) -> None:
                 if progress:
-                    progress(name, done + steps, todo * n * longest)
+                    progress(name, done + steps, most)
 
             tables[column.digest] = self._run_column(policy, column, n, tell)
-            tell(n * longest)
-        return Evaluation(
-            policy, suite, {k: tables[c.digest] for k, c in suite.frozen.items()}
-        )
+            tell(longest)
+        columns = {name: tables[c.digest] for name, c in suite.frozen.items()}
+        return Evaluation(policy, suite, columns)
 
     def kept(
         self, policy: EvaluatedPolicy, column: FrozenColumn
     ) -> EpisodeTable | None:
         """Return the episodes of a column that are on disk; nothing is run."""
         key = self._key(policy, column)
-        names = [field.name for field in fields(EpisodeTable)]
-        found = self._cache.read(key, names) if key else None
+        found = self._cache.read(key, FIELDS) if key else None
         return EpisodeTable(**found) if found else None
 
     def _key(self, policy: EvaluatedPolicy, column: FrozenColumn) -> str | None:
@@ -109,28 +114,27 @@ class Evaluator:
         n: int,
         tell: Callable[[int], None],
     ) -> EpisodeTable:
-        key = self._key(policy, column)
-        table = self.kept(policy, column)
-        if table is not None and len(table) >= n:
-            return table.rows(slice(n))
-        # What is there ends with a whole chunk, or the last one runs again.
-        chunk = self._chunk
-        first = len(table) - len(table) % chunk if table is not None else 0
-        parts = [table.rows(slice(first))] if table is not None and first else []
-        scenarios = column.scenarios(n)
+        kept, chunk = self.kept(policy, column), self._chunk
+        parts = []
+        if kept is not None:
+            if len(kept) >= n:
+                return kept.rows(slice(n))
+            # What ends with a part of a chunk runs that chunk again.
+            parts.append(kept.rows(slice(len(kept) - len(kept) % chunk)))
+        key, scenarios = self._key(policy, column), column.scenarios(n)
         env = self._make_env(policy, column, min(n, chunk))
-        longest = env.max_episode_length
-        for start in range(first, n, chunk):
+        for start in range(sum(map(len, parts)), n, chunk):
             rows = range(start, min(start + chunk, n))
 
             def count(step: int, _: int, rows: range = rows) -> None:
-                tell(rows.start * longest + step * len(rows))
+                tell(rows.start * env.max_episode_length + step * len(rows))
 
             padded = Padded(policy.make(self.device), chunk)
             seed = column.noise_seed
             parts.append(rollout(env, padded, scenarios, seed, count, rows))
             if key:
-                self._cache.write(key, _arrays(concatenate(parts)))
+                table = concatenate(parts)
+                self._cache.write(key, {name: getattr(table, name) for name in FIELDS})
         return concatenate(parts)
 
     def _make_env(
@@ -161,7 +165,7 @@ class Padded:
         self._policy, self._num_worlds = policy, num_worlds
 
     def reset(self, mask: torch.Tensor) -> None:
-        # Blank worlds begin anew all the time: whoever asks whether all do, is right.
+        # Blank worlds begin in every step, so that `mask.all()` keeps its meaning.
         self._policy.reset(~self._pad(~mask))
 
     def act(self, observations: TensorDict) -> torch.Tensor:
@@ -177,7 +181,3 @@ class Padded:
         blank = values.new_zeros((self._num_worlds, *values.shape[1:]))
         blank[: len(values)] = values
         return blank
-
-
-def _arrays(table: EpisodeTable) -> dict[str, np.ndarray]:
-    return {field.name: getattr(table, field.name) for field in fields(table)}

@@ -1,4 +1,4 @@
-"""What an evaluation says, in numbers: the results that are printed and written."""
+"""An evaluation in numbers: the results that are printed and written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.statistics import Interval, wilson_interval
 from horizon_rl.support.records import encode
-from horizon_rl.task import FALL_CAUSES, EpisodeTable, SuccessCfg, succeeded
+from horizon_rl.task import FALL_CAUSES, EpisodeTable
 
 SCHEMA = 1
 
@@ -33,13 +33,21 @@ class Summary:
     """Share of episodes that ended early, by cause."""
 
 
-def summarise(episodes: EpisodeTable, longest: int, success: SuccessCfg) -> Summary:
-    """Put a column's episodes in numbers, `longest` being in control steps."""
-    n, won = len(episodes), succeeded(episodes, longest, success)
+def summaries(evaluation: Evaluation) -> dict[str, Summary]:
+    """Put every column in numbers."""
+    return {
+        name: _summarise(
+            episodes, evaluation.won(name), evaluation.suite.task.max_steps
+        )
+        for name, episodes in evaluation.columns.items()
+    }
+
+
+def _summarise(episodes: EpisodeTable, won: np.ndarray, longest: int) -> Summary:
     return Summary(
         success=float(won.mean()),
-        interval=wilson_interval(int(won.sum()), n),
-        episodes=n,
+        interval=wilson_interval(int(won.sum()), len(won)),
+        episodes=len(won),
         length=float(episodes.length.mean()) / longest,
         tracking_error=float(episodes.tracking_error.mean()),
         yaw_error=float(episodes.yaw_error.mean()),
@@ -51,24 +59,9 @@ def summarise(episodes: EpisodeTable, longest: int, success: SuccessCfg) -> Summ
     )
 
 
-def summaries(evaluation: Evaluation) -> dict[str, Summary]:
-    """Summarise every column."""
-    suite = evaluation.suite
-    return {
-        name: summarise(table, suite.task.max_steps, suite.success)
-        for name, table in evaluation.columns.items()
-    }
-
-
 def success_table(evaluation: Evaluation) -> np.ndarray:
-    """Return who won what, [columns, scenarios], as booleans."""
-    suite = evaluation.suite
-    return np.stack(
-        [
-            succeeded(table, suite.task.max_steps, suite.success)
-            for table in evaluation.columns.values()
-        ]
-    )
+    """Return which episodes are a success, [columns, scenarios]."""
+    return np.stack([evaluation.won(name) for name in evaluation.columns])
 
 
 def to_json(
@@ -83,7 +76,7 @@ def to_json(
         evaluation: The policy's.
         stand: That of the policy that holds the default pose, if it was run.
         impossible: Per column the share that statics makes impossible.
-        context: How it came about: versions, device.
+        context: Versions, device.
     """
     suite, policy = evaluation.suite, evaluation.policy
     floor = summaries(stand) if stand else {}

@@ -59,14 +59,12 @@ def impossible_share(column: FrozenColumn, n: int, cache: ArrayCache) -> float:
 def impossible(pool: Pool) -> np.ndarray:
     """Tell for each instance of a pool of one body whether it is impossible, [n]."""
     stances = [_measure_pose(pool.robot, pose) for pose in _poses(pool.robot)]
-    open_ids = np.arange(len(pool))
+    found = np.ones(len(pool), dtype=bool)
     # Most can be held with the least forces that balance them, which takes no program.
     for check in (_held_by_least_forces, _held_by_any_forces):
         for stance in stances:
-            held = check(pool, open_ids, stance)
-            open_ids = open_ids[~held]
-    found = np.zeros(len(pool), dtype=bool)
-    found[open_ids] = True
+            ids = np.flatnonzero(found)
+            found[ids] = ~check(pool, ids, stance)
     return found
 
 

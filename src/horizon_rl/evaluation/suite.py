@@ -54,8 +54,6 @@ class Column:
     robot: str = REFERENCE
     """Preset, intervention (go2+stilts), or MJCF file."""
     motors: Motors = "scaled"
-    """scaled: gains and limits are parameters, scaled to the body. own: they are the
-    real robot's, and the group `actuation` does not apply."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +114,27 @@ class FrozenColumn:
 
     @cached_property
     def digest(self) -> str:
-        """Content hash. Columns that differ in nothing but their name share it."""
-        return _digest(self)
+        """Content hash of every number, floats as their IEEE bytes.
+
+        Columns that differ only in their name share it.
+        """
+        facts = {
+            "body": self.robot_facts,
+            "scaling": {
+                name: (p.mass_power, p.length_power)
+                for name, p in self.catalogue.parameters.items()
+            },
+            "noise_seed": self.noise_seed,
+            "task": encode(self.task),
+        }
+        if own := effect_digests(self.catalogue):
+            facts["effects"] = own
+        digest = hashlib.sha256(dumps(facts).encode())
+        arrays = {"commands": self.commands, "push_steps": self.push_steps}
+        for name, values in (self.instances | arrays).items():
+            digest.update(f"{name}{values.shape}".encode())
+            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -137,7 +154,10 @@ class FrozenColumn:
 def freeze(suite: Suite, column: Column) -> FrozenColumn:
     """Draw a column's scenarios."""
     n, task = suite.num_episodes, suite.task
-    catalogue = _applicable(suite.catalogue, column)
+    catalogue = suite.catalogue
+    if column.motors == "own":
+        others = (group for group in catalogue.groups if group.name != MOTOR_GROUP)
+        catalogue = Catalogue(tuple(others))
     instances = {
         name: _draw(suite.seed, name, n, column.spans[name])
         for name in catalogue.parameters
@@ -158,10 +178,10 @@ def freeze(suite: Suite, column: Column) -> FrozenColumn:
 
 
 def uniforms(seed: int, label: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return frozen numbers in [0, 1): the first rows of a longer table are its own.
+    """Return frozen numbers in [0, 1); a longer table begins with the same rows.
 
-    Every label has a stream of its own, so that a parameter more in the catalogue does
-    not shift the others' draws.
+    Every label has a stream of its own, so that another parameter in the catalogue does
+    not shift the draws of the rest.
     """
     key = hashlib.sha256(f"{seed}:{label}".encode()).digest()[:16]
     bits = np.random.Philox(key=int.from_bytes(key, "little")).random_raw(prod(shape))
@@ -173,35 +193,3 @@ def _draw(seed: int, name: str, n: int, spans: tuple[Range, ...]) -> np.ndarray:
     low, high = np.array([[s.low, s.high] for s in spans]).T
     values = place(unit, low, high)
     return values[:, 0] if len(spans) == 1 else values
-
-
-def _applicable(catalogue: Catalogue, column: Column) -> Catalogue:
-    if column.motors == "scaled":
-        return catalogue
-    kept = (group for group in catalogue.groups if group.name != MOTOR_GROUP)
-    return Catalogue(tuple(kept))
-
-
-def _digest(column: FrozenColumn) -> str:
-    """Hash every number of a column, floats as their IEEE bytes."""
-    scaling = {
-        name: (p.mass_power, p.length_power)
-        for name, p in column.catalogue.parameters.items()
-    }
-    facts = {
-        "body": column.robot_facts,
-        "scaling": scaling,
-        "noise_seed": column.noise_seed,
-        "task": encode(column.task),
-    }
-    if own := effect_digests(column.catalogue):
-        facts["effects"] = own
-    digest = hashlib.sha256(dumps(facts).encode())
-    arrays = column.instances | {
-        "commands": column.commands,
-        "push_steps": column.push_steps,
-    }
-    for name, values in arrays.items():
-        digest.update(f"{name}{values.shape}".encode())
-        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""The rollout signal: how long episodes got in training, and whether that still grew."""
+"""How long episodes got in training, and whether that still grew."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ import numpy as np
 from horizon_rl.runs.read import NUMBER, RunFiles, find
 
 SMOOTH = 0.05
-"""Share of the run over which the signal is averaged."""
+"""Share of the run over which lengths are averaged."""
 LATE = 0.2
 """The last fifth of the run: was there still a gain?"""
 MIN_GAIN = 0.01
@@ -28,12 +28,12 @@ class LengthTrend:
     late_gain: float
     """Best of the last fifth minus best before it."""
     plateau: bool
-    """No gain in the last fifth: the signal has nothing left to say."""
+    """No gain in the last fifth."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthTrends:
-    """The signal as training shows it, and as gate L sees it; None where not on file."""
+    """The trend as training shows it, and as gate L sees it; None where not on file."""
 
     rollouts: LengthTrend | None
     """From metrics.jsonl: episodes that ended lately. Worlds start a phase together, so
