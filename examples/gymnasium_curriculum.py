@@ -1,16 +1,17 @@
-"""HORIZON's curriculum core in a plain Gymnasium loop, in ten seconds on one core.
+"""HORIZON's curriculum in a plain Gymnasium loop, in ten seconds on one core.
 
     pip install horizon-rl gymnasium
     python examples/gymnasium_curriculum.py
 
 A cart balances a pole while the physics of pole, cart and motor widens group by group.
 The learner is as small as one can be: four weights, searched by the cross-entropy
-method. What matters is the loop in `main`: ask, train, measure, tell, keep or restore.
+method. Two classes tell the package's own training loop what it needs: `CartPoles`, the
+worlds, and `CrossEntropy`, the learner.
 """
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -20,11 +21,16 @@ from horizon_rl.curriculum import (
     Curriculum,
     CurriculumCfg,
     Entry,
-    Evidence,
+    Episodes,
     GateCfg,
+    Horizon,
+    ProbeSet,
     phase_rng,
 )
-from horizon_rl.domains import Instances, parse_catalogue, sample
+from horizon_rl.curriculum.evidence import ProbedEpisodes
+from horizon_rl.domains import Distribution, Instances, parse_catalogue
+from horizon_rl.training.loop import run_phases
+from horizon_rl.training.protocols import Iteration, Learner, Worlds
 
 CATALOGUE = parse_catalogue("""
 [groups.pole.parameters]
@@ -35,117 +41,118 @@ mass = { baseline = [0.9, 1.1], limit = [0.2, 8.0], unit = "kg" }
 [groups.motor.parameters]
 force = { baseline = [9.0, 11.0], limit = [1.0, 40.0], unit = "N" }
 """)
-MAX_STEPS = 250
 # Errors are distances from the centre here, in metres: of a few centimetres 5 % is noise.
 CFG = CurriculumCfg(gates=GateCfg(max_error=0.3, error_slack=0.05), min_step=0.1)
+FIELDS = {
+    "pole.length": "length",
+    "pole.mass": "masspole",
+    "cart.mass": "masscart",
+    "motor.force": "force_mag",
+}
+"""By parameter: the simulator's field."""
 GENERATIONS, POPULATION, ELITE = 3, 10, 3
 """Of a phase: rounds of the search, candidates in each, those that shape the next."""
 TRAINED_ON, MEASURED_ON = 5, 24
 """Instances that a candidate is tried on, and that a policy is judged by."""
 
 
-@dataclass(frozen=True)
-class Learner:
-    """Everything that learns, as a value: to keep it is to hold on to it."""
+class CartPoles(Worlds):
+    """CartPole under sampled physics, one instance after the other."""
 
-    weights: np.ndarray
-    spread: np.ndarray
+    max_length = 250
 
+    def __init__(self, seed: int):
+        self._seed = seed
+        self._env = gym.make("CartPole-v1", max_episode_steps=self.max_length)
 
-@dataclass(frozen=True)
-class Score:
-    """Means over episodes."""
-
-    length: float
-    error: float
-    value: float
-
-
-def play(env: gym.Env, weights: np.ndarray, instances: Instances) -> Score:
-    """Run one episode in each of the instances."""
-    cart: Any = env.unwrapped
-    episodes = []
-    for i in range(len(instances["cart.mass"])):
-        # The one line that knows the simulator: parameters into its fields.
-        cart.length, cart.masspole = (
-            instances["pole.length"][i],
-            instances["pole.mass"][i],
+    def begin(self, phase: int, distribution: Distribution) -> None:
+        self.rng, self._now = (
+            phase_rng(self._seed, phase),
+            ProbeSet(phase, distribution),
         )
-        cart.masscart, cart.force_mag = (
-            instances["cart.mass"][i],
-            instances["motor.force"][i],
-        )
-        cart.total_mass = cart.masscart + cart.masspole
-        cart.polemass_length = cart.masspole * cart.length
-        state, _ = env.reset(seed=i)
-        distances, done = [], False
-        while not done:
-            state, _, fell, timed_out, _ = env.step(int(weights @ state > 0.0))
-            distances.append(abs(float(state[0])))
-            done = fell or timed_out
-        error = float(np.mean(distances))
-        episodes.append(
-            (len(distances) / MAX_STEPS, error, len(distances) * (1.0 - error))
-        )
-    return Score(*np.mean(episodes, axis=0))
+
+    def step(self, actions: np.ndarray) -> float:
+        """Try weights on fresh instances; return what they are worth."""
+        self._tried = actions
+        instances = self._now.distribution.sample(CATALOGUE, TRAINED_ON, self.rng)
+        return float(self._play(actions, instances).returns.mean())
+
+    def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
+        """Return episodes of what was tried last, for gate L."""
+        found = self._play(self._tried, self._frozen(self._now))
+        return Episodes(np.zeros(MEASURED_ON), found.length, found.tracking_error)
+
+    def probe(
+        self, policy: np.ndarray, sets: Mapping[str, ProbeSet]
+    ) -> dict[str, ProbedEpisodes]:
+        return {k: self._play(policy, self._frozen(each)) for k, each in sets.items()}
+
+    def _frozen(self, wanted: ProbeSet) -> Instances:
+        """Draw a set of instances: its phase's number gives the same every time."""
+        rng = phase_rng(self._seed + 1, wanted.phase or 0)
+        return wanted.distribution.sample(CATALOGUE, MEASURED_ON, rng)
+
+    def _play(self, weights: np.ndarray, instances: Instances) -> ProbedEpisodes:
+        """Run one episode in each of the instances."""
+        cart: Any = self._env.unwrapped
+        episodes = []
+        for i in range(len(instances["cart.mass"])):
+            for name, field in FIELDS.items():
+                setattr(cart, field, instances[name][i])
+            cart.total_mass = cart.masscart + cart.masspole
+            cart.polemass_length = cart.masspole * cart.length
+            state, _ = self._env.reset(seed=i)
+            distances, done = [], False
+            while not done:
+                state, _, fell, late, _ = self._env.step(int(weights @ state > 0.0))
+                distances.append(abs(float(state[0])))
+                done = fell or late
+            error = float(np.mean(distances))
+            episodes.append((len(distances), error, len(distances) * (1.0 - error)))
+        return ProbedEpisodes(*np.array(episodes).T)
 
 
-def train(
-    env: gym.Env,
-    learner: Learner,
-    instances: Sequence[Instances],
-    rng: np.random.Generator,
-) -> Learner:
-    """Search around the learner's weights, in other instances every generation."""
-    weights, spread = learner.weights, learner.spread
-    for batch in instances:
-        tries = rng.normal(weights, spread, (POPULATION, 4))
-        best = np.argsort([-play(env, w, batch).value for w in tries])[:ELITE]
-        weights = tries[best].mean(axis=0)
-        spread = 0.5 * spread + 0.5 * (tries[best].std(axis=0) + 0.05)
-    return Learner(weights, spread)
+class CrossEntropy(Learner):
+    """Searches around its weights; an iteration is a phase."""
+
+    num_steps = CartPoles.max_length
+    steps_per_iteration = 0  # Nobody counts here.
+
+    def __init__(self) -> None:
+        self._weights, self._spread = np.zeros(4), np.ones(4)
+
+    @property
+    def policy(self) -> np.ndarray:
+        return self._weights
+
+    def begin(self, worlds: CartPoles) -> None: ...
+
+    def iterate(self, worlds: CartPoles) -> Iteration:
+        for _ in range(GENERATIONS):
+            tries = worlds.rng.normal(self._weights, self._spread, (POPULATION, 4))
+            best = np.argsort([-worlds.step(weights) for weights in tries])[:ELITE]
+            self._weights = tries[best].mean(axis=0)
+            self._spread = 0.5 * (self._spread + tries[best].std(axis=0) + 0.05)
+        worlds.step(self._weights)
+        return Iteration()
+
+    def snapshot(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._weights, self._spread
+
+    def restore(self, snapshot: tuple[np.ndarray, np.ndarray]) -> None:
+        self._weights, self._spread = snapshot
 
 
 def main(seed: int = 0, phases: int = 24) -> list[Entry]:
     """Widen the physics for so many phases; return what was decided, and why."""
-    env = gym.make("CartPole-v1", max_episode_steps=MAX_STEPS)
-    curriculum = Curriculum(CATALOGUE.names, replace(CFG, max_phases=phases))
-    learner = kept = Learner(np.zeros(4), np.ones(4))
-    probes: Instances = {}
-    reference: Score | None = None
-    while proposal := curriculum.ask():
-        # All randomness of a phase hangs on its number: a retry does not replay.
-        rng = phase_rng(seed, proposal.phase)
-        ranges = CATALOGUE.ranges(proposal.levels)
-        batches = [
-            sample(CATALOGUE, ranges, TRAINED_ON, rng) for _ in range(GENERATIONS)
-        ]
-        learner = train(env, learner, batches, rng)
-
-        # Gate L: the candidate's physics. Gate C: the checkpoint's, on its own probes.
-        fresh = sample(CATALOGUE, ranges, MEASURED_ON, rng)
-        here = play(env, learner.weights, fresh)
-        there = play(env, learner.weights, probes) if reference else None
-        decision = curriculum.tell(
-            Evidence(
-                length=here.length,
-                tracking_error=here.error,
-                checkpoint_error=there and there.error,
-                checkpoint_return=there and there.value,
-                reference_error=reference and reference.error,
-                reference_return=reference and reference.value,
-            )
-        )
-        print(f"phase {proposal.phase}: {decision.reason}")
-        if decision.action == "commit":
-            kept, probes, reference = learner, fresh, here
-        elif decision.action == "rollback":
-            learner = kept
+    method = Horizon(cfg=replace(CFG, max_phases=phases))
+    curriculum = Curriculum(CATALOGUE.names, method)
+    for event in run_phases(curriculum, CartPoles(seed), CrossEntropy()):
+        if isinstance(event, Entry):
+            print(f"phase {event.proposal.phase}: {event.decision.reason}")
     mastered = curriculum.state.mastered
-    print(
-        "Mastered:",
-        ", ".join(f"{name} {level:.2f}" for name, level in mastered.items()),
-    )
+    reached = (f"{name} {level:.2f}" for name, level in mastered.items())
+    print("Mastered:", ", ".join(reached))
     for name, found in CATALOGUE.ranges(mastered).items():
         print(f"  {name}: {found} {CATALOGUE.parameters[name].unit}")
     return curriculum.entries

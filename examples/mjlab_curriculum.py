@@ -1,12 +1,12 @@
-"""HORIZON's curriculum core in mjlab: its event manager's ranges widen by evidence.
+"""HORIZON's curriculum in mjlab: its event manager's ranges widen by evidence.
 
     pip install mjlab==1.6.0
     pip install --no-deps horizon-rl    # the core needs numpy, tyro and rich alone
     python examples/mjlab_curriculum.py --num-envs 4096 --phases 40
 
-mjlab's own Go1 task and runner, unforked. Two pieces are added: a curriculum term, which
-sets the ranges of event terms and notes every episode that ends; and a loop around
-`runner.learn`, which asks, tells, keeps and restores.
+mjlab's own Go1 task and runner, unforked. A curriculum term sets the ranges of event terms
+and notes every episode that ends; `MjlabWorlds` and `RunnerLearner` tell the package's
+training loop about both.
 """
 # mjlab pins another MuJoCo than this package's extras and lives in its own environment.
 # pyright: reportMissingImports=false
@@ -34,13 +34,15 @@ from horizon_rl.curriculum import (
     CurriculumCfg,
     Entry,
     Episodes,
-    Evidence,
     GateCfg,
-    measure,
+    Horizon,
+    ProbeSet,
     phase_rng,
-    select_window,
 )
-from horizon_rl.domains import Range, Ranges, parse_catalogue
+from horizon_rl.curriculum.evidence import ProbedEpisodes
+from horizon_rl.domains import AtLevels, Distribution, Range, Ranges, parse_catalogue
+from horizon_rl.training.loop import run_phases
+from horizon_rl.training.protocols import Iteration, Learner, Worlds
 
 CATALOGUE = parse_catalogue("""
 [groups.mass.parameters]
@@ -74,8 +76,6 @@ EVENTS: Mapping[str, tuple[str, Params]] = {
 """By parameter: the event term that draws it, and that term's params for a range."""
 
 TERM, COMMAND = "horizon", "twist"
-WINDOW = 500
-"""Episodes that gate L judges."""
 
 
 class HorizonTerm:
@@ -118,7 +118,7 @@ class HorizonTerm:
 
 
 def env_cfg(num_envs: int, episode_s: float = 20.0) -> ManagerBasedRlEnvCfg:
-    """Return mjlab's Go1 on flat ground, its physics drawn anew at every reset."""
+    """Return mjlab's Go1 on flat ground, its physics drawn at every reset."""
     cfg = unitree_go1_flat_env_cfg()
     cfg.scene.num_envs, cfg.episode_length_s = num_envs, episode_s
     cfg.events["trunk_density"] = EventTermCfg(
@@ -134,35 +134,91 @@ def env_cfg(num_envs: int, episode_s: float = 20.0) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-@torch.inference_mode()
-def probe(env: RslRlVecEnvWrapper, runner: MjlabOnPolicyRunner) -> tuple[float, float]:
-    """Return error and return of the mean policy, over each world's first episode.
+class MjlabWorlds(Worlds):
+    """mjlab's worlds; mjlab's runner steps them."""
 
-    Two probes of one seed and one range start alike, world by world; once robots have
-    fallen at different times, mjlab draws the pushes that follow in another order.
-    """
-    term: HorizonTerm = env.unwrapped.curriculum_manager.get_term_cfg(TERM).func
-    policy = runner.get_inference_policy(device=str(env.device))
-    observations, _ = env.reset()
-    term.begin()
-    running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-    total = torch.zeros(env.num_envs, device=env.device)
-    for _ in range(env.max_episode_length):
-        observations, reward, done, _ = env.step(policy(observations))
-        total += reward * running
-        running &= done == 0
-    found = term.episodes()
-    first = found.start <= 0
-    return float(found.tracking_error[first].mean()), float(total.mean())
+    def __init__(self, env: RslRlVecEnvWrapper, seed: int = 0):
+        self._env, self._seed = env, seed
+        self._term: HorizonTerm = env.unwrapped.curriculum_manager.get_term_cfg(
+            TERM
+        ).func
+        self.max_length = env.max_episode_length
+
+    def begin(self, phase: int, distribution: Distribution) -> None:
+        self._reset(distribution, phase, stream=0)
+
+    def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
+        return self._term.episodes()
+
+    @torch.inference_mode()
+    def probe(
+        self, policy: Any, sets: Mapping[str, ProbeSet]
+    ) -> dict[str, ProbedEpisodes]:
+        """Run the mean policy through each world's first episode.
+
+        Two probes of one set start alike, world by world; once robots have fallen at
+        different times, mjlab draws the pushes that follow in another order.
+        """
+        found = {}
+        for name, wanted in sets.items():
+            observations = self._reset(wanted.distribution, wanted.phase or 0, stream=1)
+            running = torch.ones(self._env.num_envs, dtype=torch.bool)
+            running = running.to(self._env.device)
+            total = torch.zeros(self._env.num_envs, device=self._env.device)
+            for _ in range(self.max_length):
+                observations, reward, done, _ = self._env.step(policy(observations))
+                total += reward * running
+                running &= done == 0
+            episodes = self._term.episodes()
+            first = episodes.start <= 0
+            found[name] = ProbedEpisodes(
+                episodes.length[first],
+                episodes.tracking_error[first],
+                total.cpu().numpy(),
+            )
+        return found
+
+    def _reset(self, distribution: Distribution, phase: int, stream: int) -> Any:
+        """Reset all worlds to ranges and a seed; return what they show."""
+        assert isinstance(distribution, AtLevels), "mjlab's events draw from ranges"
+        levels = distribution.levels
+        self._term.widen(levels, CATALOGUE.ranges(levels))
+        rng = phase_rng(self._seed, phase, rank=stream)
+        self._env.seed(int(rng.integers(1 << 31)))
+        observations, _ = self._env.reset()
+        self._term.begin()
+        return observations
 
 
-def restore(runner: MjlabOnPolicyRunner, kept: dict[str, Any]) -> None:
-    """Bring back weights, normalisers, optimiser and learning rate."""
-    # rsl_rl's normalisers learn in inference mode and can only be written in it; what
-    # Adam gets there, it could never change again.
-    with torch.inference_mode():
-        runner.alg.load(kept, {"actor": True, "critic": True}, strict=True)
-    runner.alg.load(copy.deepcopy(kept), {"optimizer": True}, strict=True)
+class RunnerLearner(Learner):
+    """mjlab's runner; an iteration of the loop is a whole phase of its own."""
+
+    def __init__(self, runner: MjlabOnPolicyRunner, iterations: int):
+        self._runner, self._iterations = runner, iterations
+        self.num_steps = iterations * runner.cfg["num_steps_per_env"]
+        self.steps_per_iteration = self.num_steps * runner.env.num_envs
+
+    @property
+    def policy(self) -> Any:
+        return self._runner.get_inference_policy(device=str(self._runner.env.device))
+
+    def begin(self, worlds: MjlabWorlds) -> None: ...
+
+    def iterate(self, worlds: MjlabWorlds) -> Iteration:
+        self._runner.learn(self._iterations)
+        return Iteration()
+
+    def snapshot(self) -> dict[str, Any]:
+        return copy.deepcopy(self._runner.alg.save())
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Bring back weights, normalisers, optimiser and learning rate."""
+        algorithm = self._runner.alg
+        # rsl_rl's normalisers learn in inference mode and can only be written in it;
+        # what Adam gets there, it could never change again.
+        with torch.inference_mode():
+            algorithm.load(snapshot, {"actor": True, "critic": True}, strict=True)
+        algorithm.load(copy.deepcopy(snapshot), {"optimizer": True}, strict=True)
 
 
 def train(
@@ -174,56 +230,11 @@ def train(
     seed: int = 0,
 ) -> list[Entry]:
     """Widen the events' ranges as long as the policy stays recoverable."""
-    term: HorizonTerm = env.unwrapped.curriculum_manager.get_term_cfg(TERM).func
-    curriculum = Curriculum(CATALOGUE.names, cfg)
-    kept = copy.deepcopy(runner.alg.save())
-    reference: tuple[float, float] | None = None
-    probe_seed = 0
-
-    def probe_at(levels: Mapping[str, float], seed: int) -> tuple[float, float]:
-        term.widen(levels, CATALOGUE.ranges(levels))
-        env.seed(seed)
-        return probe(env, runner)
-
-    while proposal := curriculum.ask():
-        rng = phase_rng(seed, proposal.phase)
-        train_seed, fresh_seed = rng.integers(1 << 31, size=2).tolist()
-        term.widen(proposal.levels, CATALOGUE.ranges(proposal.levels))
-        env.seed(train_seed)
-        env.reset()
-        term.begin()
-        runner.learn(iterations)
-        window = select_window(
-            term.episodes(),
-            phase_steps=iterations * runner.cfg["num_steps_per_env"],
-            max_length=env.max_episode_length,
-            window=WINDOW,
-        )
-        length, error = measure(window, max_length=env.max_episode_length)
-
-        there = probe_at(proposal.mastered, probe_seed) if reference else None
-        here = probe_at(proposal.levels, fresh_seed)
-        decision = curriculum.tell(
-            Evidence(
-                length=length,
-                tracking_error=error,
-                checkpoint_error=there and there[0],
-                checkpoint_return=there and there[1],
-                reference_error=reference and reference[0],
-                reference_return=reference and reference[1],
-                candidate_error=here[0],
-                candidate_return=here[1],
-                episodes=len(window),
-                iterations=iterations,
-            )
-        )
-        print(f"phase {proposal.phase}: {decision.reason}")
-        if decision.action == "rollback":
-            restore(runner, kept)
-        else:
-            kept = copy.deepcopy(runner.alg.save())
-        if decision.action == "commit":
-            reference, probe_seed = here, fresh_seed
+    curriculum = Curriculum(CATALOGUE.names, Horizon(cfg=cfg))
+    worlds, learner = MjlabWorlds(env, seed), RunnerLearner(runner, iterations)
+    for event in run_phases(curriculum, worlds, learner):
+        if isinstance(event, Entry):
+            print(f"phase {event.proposal.phase}: {event.decision.reason}")
     return curriculum.entries
 
 

@@ -17,13 +17,16 @@ import pytest
 
 mjlab = pytest.importorskip("mjlab")
 
+import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 import mjlab_curriculum as example  # noqa: E402
 
-from horizon_rl.curriculum import CurriculumCfg, GateCfg  # noqa: E402
+from horizon_rl.curriculum import CurriculumCfg, GateCfg, ProbeSet  # noqa: E402
+from horizon_rl.curriculum.evidence import ProbedEpisodes  # noqa: E402
+from horizon_rl.domains import AtLevels  # noqa: E402
 
 N = 6
 PASSES = GateCfg(min_length=0.0, max_error=1e9, error_margin=1e9, return_margin=1e9)
@@ -110,9 +113,14 @@ def test_a_run_commits_and_widens(env, runner):
 
 
 def test_a_rollback_brings_back_weights_and_optimiser(env, runner, monkeypatch):
-    # Error and return: of phase 0; then of phase 1 in the checkpoint's ranges, its own.
-    probes = iter([(0.2, 10.0), (9.0, -10.0), (0.2, 10.0)])
-    monkeypatch.setattr(example, "probe", lambda env, runner: next(probes))
+    # Error and return: of phase 0; then of phase 1, much worse in the checkpoint's ranges.
+    values = iter([(0.2, 10.0), (9.0, -10.0)])
+
+    def probe(self, policy, sets):
+        error, value = (np.array([x]) for x in next(values))
+        return {name: ProbedEpisodes(np.zeros(1), error, value) for name in sets}
+
+    monkeypatch.setattr(example.MjlabWorlds, "probe", probe)
     learnt, learn = [], runner.learn
 
     def note(iterations):
@@ -138,11 +146,13 @@ def same(one, other) -> bool:
     return one == other
 
 
-def test_two_probes_of_one_seed_agree(env, runner, term):
-    drawn(env, term, {})
-    results = []
-    for _ in range(2):
-        env.seed(5)
-        results.append(example.probe(env, runner))
+def test_two_probes_of_one_set_agree(env, runner):
+    worlds = example.MjlabWorlds(env)
+    policy = example.RunnerLearner(runner, 1).policy
+    sets = {"candidate": ProbeSet(5, AtLevels({}))}
+    one, two = (worlds.probe(policy, sets)["candidate"] for _ in range(2))
+    assert len(one.returns) == N
     # Air times and the like outlive a reset in mjlab: not to the bit.
-    assert results[0] == pytest.approx(results[1], rel=0.01)
+    assert one.returns.mean() == pytest.approx(two.returns.mean(), rel=0.01)
+    error = one.tracking_error.mean()
+    assert error == pytest.approx(two.tracking_error.mean(), rel=0.01)
