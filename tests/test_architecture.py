@@ -1,74 +1,132 @@
-"""Imports go one way, as docs/architecture.md draws them."""
+"""The rules of docs/architecture.md: which room knows what."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "horizon_rl"
-BASE = {
-    *("errors", "records", "durable", "toml_text", "named_code"),
-    *("graphs", "ranks", "horizon_rl"),
+ROOMS = (
+    *("support", "domains", "curriculum", "runs", "robots", "physics", "task"),
+    *("learning", "policies", "training", "rehearsal", "evaluation"),
+    *("show", "viewer", "bench", "cli"),
+)
+"""A room imports only rooms that stand before it."""
+NEVER = {
+    "runs": {"robots", "physics", "task"},
+    "robots": {"domains", "curriculum", "runs"},
+    "physics": {"curriculum", "runs"},
+    "task": {"curriculum", "runs"},
+    "learning": {"curriculum", "runs", "domains", "physics", "robots"},
+    "evaluation": {"training"},
+    "rehearsal": {"robots", "physics", "task", "learning", "policies"},
+    "viewer": {"training", "show"},
 }
-MAY_IMPORT = {
-    "domains": set(),
-    "curriculum": set(),
-    "robots": set(),
-    "physics": {"domains", "robots"},
-    "task": {"domains", "physics", "robots"},
-    "learning": {"task"},
-    "training": {"curriculum", "domains", "learning", "physics", "robots", "task"},
-    "models": {"curriculum", "learning"},
-    "evaluation": {
-        *("curriculum", "domains", "learning", "models"),
-        *("physics", "robots", "task"),
-    },
-    "deploy": {
-        *("domains", "evaluation", "learning", "models"),
-        *("physics", "robots", "task"),
-    },
-    "rehearsal": {"curriculum", "domains"},
-    "show": {
-        *("curriculum", "domains", "evaluation", "models"),
-        *("robots", "training"),
-    },
-    "viewer": {
-        *("curriculum", "domains", "evaluation", "learning", "models"),
-        *("physics", "robots", "task"),
-    },
-    "report": {"curriculum", "evaluation", "models", "show", "task"},
-    "bench": {
-        *("curriculum", "domains", "learning", "physics"),
-        *("evaluation", "robots", "task", "training"),
-    },
-}
+"""What a room has no business with, although it stands before it."""
+FILES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES, MAX_TOTAL = 350, 20_500
 
 
-def imported_parts(file: Path) -> set[str]:
-    """List the parts of the package that a file imports, also inside functions."""
-    parts = set()
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0]
+
+
+def imports(file: Path) -> set[str]:
+    """Name the modules of the package that a file imports, also inside functions."""
+    found = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module.split(".")]
-            if node.module == "horizon_rl":
-                names = [["horizon_rl", alias.name] for alias in node.names]
+            found |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
         elif isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-        else:
-            continue
-        parts |= {n[1] for n in names if n[0] == "horizon_rl" and len(n) > 1}
-    return {p for p in parts if not p.startswith("__")}
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("horizon_rl.")}
 
 
-@pytest.mark.parametrize("part", MAY_IMPORT)
-def test_part_imports_only_what_lies_before_it(part):
-    files = sorted((PACKAGE / part).rglob("*.py"))
-    assert files
-    for file in files:
-        foreign = imported_parts(file) - {part} - BASE - MAY_IMPORT[part]
-        assert not foreign, f"{file.name} imports {foreign}"
+def constants(file: Path) -> set[str]:
+    """Return all texts in a file but its docstrings."""
+    tree = ast.parse(file.read_text())
+    docs = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant))
+    return {n.value for n in texts if isinstance(n.value, str) and id(n) not in docs}
 
 
-def test_every_part_has_its_place():
-    parts = {p.parent.name for p in PACKAGE.glob("*/__init__.py")}
-    assert parts == set(MAY_IMPORT) | {"cli"}
+def test_every_room_has_its_place():
+    assert {p.parent.name for p in PACKAGE.glob("*/__init__.py")} == set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_imports_only_rooms_before_it(room):
+    allowed = {*ROOMS[: ROOMS.index(room) + 1], "__version__"} - NEVER.get(room, set())
+    for file in FILES:
+        if room_of(file) == room:
+            foreign = {name.split(".")[1] for name in imports(file)} - allowed
+            assert not foreign, f"{file.name} imports {foreign}"
+
+
+def test_only_runs_knows_the_names_of_files():
+    names = {"journal.jsonl", "metrics.jsonl", "times.jsonl", "budget.json"}
+    names |= {"checkpoints", "evidence"}
+    paths = {"JOURNAL", "CHECKPOINTS", "INITIAL", "EVIDENCE", "METRICS", "TIMES"}
+    for file in FILES:
+        if room_of(file) != "runs":
+            assert not names & constants(file), file
+            assert not {f"horizon_rl.runs.paths.{p}" for p in paths} & imports(file)
+
+
+def test_loop_fits_one_screen_and_sees_protocols_only():
+    file = PACKAGE / "training" / "loop.py"
+    rooms = {".".join(name.split(".")[1:3]) for name in imports(file)}
+    seen = {name for name in rooms if not name.startswith(("curriculum", "support"))}
+    assert seen == {"runs.directory", "training.protocols"}
+    loop = next(
+        node
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == "run_phases"
+    )
+    assert loop.end_lineno and loop.end_lineno - loop.lineno < 60
+
+
+def test_only_the_curriculum_decides():
+    decides = re.compile(r"\b(judge|Decision|Verdict|look_early)\(")
+    for file in FILES:
+        if room_of(file) != "curriculum" and "studies" not in file.parts:
+            assert not decides.search(file.read_text()), file
+
+
+def test_nobody_asks_what_kind_of_actor_it_is():
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                subject, kinds = map(ast.unparse, node.args)
+                assert not re.search("actor$", subject), f"{file}: {subject}"
+                assert not re.search("Actor$|MLPModel", kinds), f"{file}: {kinds}"
+
+
+def test_no_switch_outside_the_journal_changes_a_number():
+    # Graphs and the cache do not change numbers; neither does where files lie.
+    harmless = {"HORIZON_GRAPHS", "HORIZON_CACHE"}
+    for file in FILES:
+        found = {t for t in constants(file) if re.fullmatch("HORIZON_[A-Z0-9_]+", t)}
+        assert found <= harmless, f"{file}: {found}"
+
+
+def test_no_two_classes_of_one_name():
+    names = Counter(
+        node.name
+        for file in FILES
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_files_are_small_and_so_is_the_whole():
+    lines = {file: file.read_text().count("\n") for file in FILES}
+    assert {str(f): n for f, n in lines.items() if n > MAX_LINES} == {}
+    assert sum(lines.values()) <= MAX_TOTAL

@@ -20,7 +20,7 @@ from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
 from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
 from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
-from horizon_rl.runs.paths import journal_of, phase_name
+from horizon_rl.runs.paths import journal_of
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.training.loop import run_phases
@@ -115,8 +115,7 @@ class Rehearsal(NoRecorder):
             return None
         text = dumps(encode(self.policy))
         return self._directory.write_checkpoint(
-            phase_name(proposal.phase),
-            lambda folder: (folder / POLICY).write_text(text),
+            proposal.phase, lambda folder: (folder / POLICY).write_text(text)
         )
 
     def close(self) -> None:

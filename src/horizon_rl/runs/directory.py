@@ -16,6 +16,7 @@ from horizon_rl.runs.paths import (
     BUDGET,
     CHECKPOINTS,
     EVIDENCE,
+    INITIAL,
     JOURNAL,
     METRICS,
     TIMES,
@@ -95,15 +96,20 @@ class RunDirectory:
         _append(self.path / TIMES, asdict(times))
 
     def write_checkpoint(
-        self, name: str, fill: Callable[[Path], object]
+        self, phase: int | None, fill: Callable[[Path], object]
     ) -> CheckpointRef:
-        """Write a checkpoint's directory whole or not at all."""
-        folder = checkpoint_folder(self.path, name)
-        return CheckpointRef(name, write_directory(folder, fill))
+        """Write a phase's checkpoint, or None's, the initial one, whole or not at all."""
+        name = INITIAL if phase is None else phase_name(phase)
+        digest = write_directory(checkpoint_folder(self.path, name), fill)
+        return CheckpointRef(name, digest)
+
+    def checkpoint(self, named: CheckpointRef | None) -> Path:
+        """Return the folder of a checkpoint on record; None names the initial one."""
+        return checkpoint_folder(self.path, named.name if named else INITIAL)
 
     def find_checkpoint(self, checkpoint: CheckpointRef) -> Path:
         """Return a checkpoint's folder; one that is not what was named is refused."""
-        folder = checkpoint_folder(self.path, checkpoint.name)
+        folder = self.checkpoint(checkpoint)
         if not folder.is_dir() or digest_directory(folder) != checkpoint.digest:
             raise InputError(f"checkpoint {folder} is missing or damaged: cannot go on")
         return folder
@@ -124,6 +130,11 @@ class RunDirectory:
                 write_file(file, "".join(f"{dumps(n)}\n" for n in kept).encode())
         lines = read_lines(self.path / TIMES)
         return sum(PhaseTimes(**line).total_s for line in lines)
+
+
+def initial_checkpoint(digest: str) -> CheckpointRef:
+    """Return the checkpoint from before the first phase."""
+    return CheckpointRef(INITIAL, digest)
 
 
 def copy_record(run: Path, folder: Path) -> None:

@@ -13,9 +13,8 @@ from pathlib import Path
 from horizon_rl.curriculum import CheckpointRef, Curriculum, Entry, Proposal, State
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, write_budget
-from horizon_rl.runs.directory import PhaseTimes, RunDirectory
+from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
 from horizon_rl.runs.journal import create_curriculum, resume_curriculum
-from horizon_rl.runs.paths import INITIAL, checkpoint_folder, phase_name
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.support.records import encode
@@ -54,7 +53,6 @@ class Run:
         """Whether it ended because it was asked to."""
         self.start = SCRATCH
         """What it started from, in words."""
-        self._initial = CheckpointRef(INITIAL, "")
         self._phase_began = time.perf_counter()
 
     @classmethod
@@ -127,8 +125,7 @@ class Run:
     @property
     def checkpoint(self) -> Path:
         """The checkpoint that the run would go on from."""
-        named = self.curriculum.checkpoint or self._initial
-        return checkpoint_folder(self.path, named.name)
+        return self.directory.checkpoint(self.curriculum.checkpoint)
 
     @property
     def spent_s(self) -> float:
@@ -192,18 +189,18 @@ class Run:
             iterations=state.iterations + evidence.iterations,
             env_steps=state.env_steps + evidence.env_steps,
         )
-        name, levels = phase_name(proposal.phase), proposal.levels
-        return self.ranks.once(lambda: self._write_checkpoint(name, after, levels))
+        phase, levels = proposal.phase, proposal.levels
+        return self.ranks.once(lambda: self._write_checkpoint(phase, after, levels))
 
     def record_times(self, times: PhaseTimes) -> None:
         self.trained_s += times.total_s
         self.ranks.once(lambda: self.directory.write_times(times))
 
     def _write_checkpoint(
-        self, name: str, state: State, levels: dict[str, float]
+        self, phase: int | None, state: State, levels: dict[str, float]
     ) -> CheckpointRef:
         fill = partial(self.learner.write, state=state, levels=levels)
-        return self.directory.write_checkpoint(name, fill)
+        return self.directory.write_checkpoint(phase, fill)
 
     def _make_directory(self, groups: tuple[str, ...], init: Path | None) -> None:
         method = self.cfg.make_method()
@@ -211,12 +208,12 @@ class Run:
             # It may not fit: then nothing has been written.
             self.learner.load(init, refit=True)
         RunDirectory.create(self.path)
-        self._initial = self._write_checkpoint(INITIAL, method.start(groups), {})
+        initial = self._write_checkpoint(None, method.start(groups), {})
         context = Context(
             train=self.cfg,
             catalogue=self.catalogue,
             ranks=self.ranks.size,
-            initial=self._initial.digest,
+            initial=initial.digest,
             start=self.start,
         )
         # Last: no run exists that lacks its start.
@@ -228,8 +225,7 @@ class Run:
         """Take over what the run has learnt and decided so far."""
         self.curriculum = curriculum = resume_curriculum(self.directory.journal)
         try:
-            self._initial = CheckpointRef(INITIAL, context.initial)
-            last = curriculum.checkpoint or self._initial
+            last = curriculum.checkpoint or initial_checkpoint(context.initial)
             record = self.learner.load(self.directory.find_checkpoint(last))
         except BaseException:
             curriculum.close()
