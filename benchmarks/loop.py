@@ -1,9 +1,10 @@
 """The whole training loop, part by part: half Go2, half other bodies, all groups wide.
 
     python benchmarks/loop.py transformer 4096
-    HORIZON_COMPILE=update python benchmarks/loop.py transformer 16384
+    python benchmarks/loop.py transformer 16384 update
 
-Prints milliseconds per iteration on the device's clock. `horizon bench train` measures
+The third argument is what `torch.compile` compiles: none, task, update or all. Prints
+milliseconds per iteration on the device's clock. `horizon bench train` measures
 the same loop with fewer parts.
 """
 
@@ -25,9 +26,11 @@ from horizon_rl.training.worlds import SimulatedWorlds
 WARM_UP, MEASURED = 4, 6
 
 
-def main(policy: Any, num_envs: int) -> None:
+def main(policy: Any, num_envs: int, compile: Any = "none") -> None:
+    cfg = preset_cfg("paper", policy)
     cfg = dataclasses.replace(
-        preset_cfg("paper", policy),
+        cfg,
+        learner=dataclasses.replace(cfg.learner, compile=compile),
         num_envs=num_envs,
         robot="mixed",
         levels="all=1",
@@ -76,4 +79,4 @@ def main(policy: Any, num_envs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

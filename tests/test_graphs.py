@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from horizon_rl.support.graphs import Recorded, compiled, is_on
+from horizon_rl.support.graphs import Recorded, compiled, set_matmul_precision
 
 
 @pytest.mark.parametrize("switch", [None, "0", "1"])
@@ -26,9 +26,8 @@ def test_nothing_is_done_before_the_first_call():
     assert not calls
 
 
-def test_on_a_cpu_nothing_is_compiled(monkeypatch):
-    monkeypatch.setenv("HORIZON_COMPILE", "1")
-    assert compiled(len, "cpu", "task") is len
+def test_on_a_cpu_nothing_is_compiled():
+    assert compiled(len, "cpu", wanted=True) is len
 
 
 def test_function_that_does_not_compile_is_called_as_it_is(monkeypatch):
@@ -38,19 +37,36 @@ def test_function_that_does_not_compile_is_called_as_it_is(monkeypatch):
 
         return fail
 
-    monkeypatch.setenv("HORIZON_COMPILE", "task")
     monkeypatch.setattr(torch, "compile", refuse)
-    assert compiled(len, "cuda", "update") is len
-    length = compiled(len, "cuda", "task")
+    assert compiled(len, "cuda", wanted=False) is len
+    length = compiled(len, "cuda", wanted=True)
     with pytest.warns(UserWarning, match="is not compiled: no compiler"):
         assert length("four") == 4
     assert length("three") == 5
 
 
-def test_switches_are_1_or_0(monkeypatch):
+@pytest.mark.parametrize(
+    ("switch", "records"), [(None, True), ("1", True), ("0", False), ("", False)]
+)
+def test_recording_on_a_gpu_can_be_switched_off(monkeypatch, switch, records):
     monkeypatch.delenv("HORIZON_GRAPHS", raising=False)
-    assert is_on("HORIZON_GRAPHS") and not is_on("HORIZON_GRAPHS", default=False)
-    monkeypatch.setenv("HORIZON_GRAPHS", "0")
-    assert not is_on("HORIZON_GRAPHS")
-    monkeypatch.setenv("HORIZON_GRAPHS", "1")
-    assert is_on("HORIZON_GRAPHS", default=False)
+    if switch is not None:
+        monkeypatch.setenv("HORIZON_GRAPHS", switch)
+    assert Recorded(list, "cuda")._records is records
+
+
+@pytest.mark.parametrize(
+    ("device", "precision", "calls"),
+    [
+        ("cuda:0", "tf32", ["high"]),
+        ("cuda", "float32", ["highest"]),
+        ("cpu", "tf32", []),
+    ],
+)
+def test_only_a_gpu_multiplies_with_another_precision(
+    monkeypatch, device, precision, calls
+):
+    found: list[str] = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", found.append)
+    set_matmul_precision(device, precision)
+    assert found == calls

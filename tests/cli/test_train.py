@@ -16,9 +16,9 @@ pytest.importorskip("torch")
 import torch
 
 from horizon_rl.cli import main
-from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
+from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
 
 TINY = [

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from horizon_rl.learning import Learner, PpoCfg
+from horizon_rl.learning import Ppo, PpoCfg
 
 
 def log_prob(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def plain_batch(storage) -> dict[str, Tensor]:
 class PlainMlps:
     """An MLP actor and its critic as dictionaries of doubles, with Adam's moments."""
 
-    def __init__(self, learner: Learner, num_steps: int):
+    def __init__(self, learner: Ppo, num_steps: int):
         """Copy them; `num_steps` is how many steps Adam has taken before."""
         self.num_steps = num_steps
         self.weights: dict[str, Tensor] = {}
@@ -62,7 +62,8 @@ class PlainMlps:
             normalizer: Any = model.obs_normalizer
             self.scales[prefix] = normalizer.mean, normalizer.std + 1e-2
             for key, param in model.named_parameters():
-                state, name = learner.optimizer.state[param], f"{prefix}.{key}"
+                optimizer = learner.gradient_steps.optimizer
+                state, name = optimizer.state[param], f"{prefix}.{key}"
                 self.weights[name] = param.detach().double().clone().requires_grad_()
                 self.moments[name] = [
                     state[key].double().clone() for key in ("exp_avg", "exp_avg_sq")
@@ -106,9 +107,7 @@ class PlainMlps:
         return self._linear(f"{name}.mlp.4", x)
 
 
-def plain_update(
-    learner: Learner, nets: PlainMlps
-) -> tuple[float, list[dict[str, float]]]:
+def plain_update(learner: Ppo, nets: PlainMlps) -> tuple[float, list[dict[str, float]]]:
     """Update the nets from the learner's rollout; return the rate and all terms."""
     cfg, storage = learner.cfg, learner.storage
     obs = storage.observations.flatten(0, 1)

@@ -27,22 +27,26 @@ def collected(actor, **changes):
     return learner
 
 
+def use_bf16(learner):
+    learner.gradient_steps.cfg = replace(learner.cfg, bf16=True)
+
+
 def batch_of(learner):
     whole = learner.actor.is_recurrent
-    return learner._batch(torch.arange(16 if whole else 16 * 16))
+    return learner.gradient_steps.minibatch(torch.arange(16 if whole else 16 * 16))
 
 
 def ratios(learner) -> torch.Tensor:
     batch = batch_of(learner)
     with torch.no_grad():
-        learner._look_at(batch)
+        learner.gradient_steps.evaluate_policy(batch)
         log_prob = learner.actor.get_output_log_prob(batch.actions)
     return (log_prob - batch.old_actions_log_prob.squeeze(-1)).exp()
 
 
 def gradients(learner) -> dict[str, torch.Tensor]:
-    learner.optimizer.zero_grad()
-    learner._loss(batch_of(learner))[0].backward()
+    learner.gradient_steps.optimizer.zero_grad()
+    learner.gradient_steps.loss(batch_of(learner))[0].backward()
     models = learner.models.items()
     return {
         f"{prefix}.{name}": param.grad.clone()
@@ -52,11 +56,11 @@ def gradients(learner) -> dict[str, torch.Tensor]:
 
 
 @ACTORS
-def test_ratio_starts_at_1_where_the_rollout_is_looked_at_anew(actor):
+def test_ratio_starts_at_1_where_log_probs_are_recomputed(actor):
     learner = collected(actor)
-    learner.cfg = replace(learner.cfg, bf16=True)
+    use_bf16(learner)
     biased = (ratios(learner) - 1.0).abs()
-    learner._look_anew()
+    learner.gradient_steps.recompute_log_probs()
     found = (ratios(learner) - 1.0).abs()
     assert found.max() < 1e-3
     # Without it, bfloat16 alone would look like a changed policy.
@@ -67,8 +71,8 @@ def test_ratio_starts_at_1_where_the_rollout_is_looked_at_anew(actor):
 def test_gradients_agree_with_single_precision(actor):
     learner = collected(actor)
     exact = gradients(learner)
-    learner.cfg = replace(learner.cfg, bf16=True)
-    learner._look_anew()
+    use_bf16(learner)
+    learner.gradient_steps.recompute_log_probs()
     found = gradients(learner)
     for model in ("actor", "critic"):
         a, b = (

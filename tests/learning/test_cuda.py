@@ -16,7 +16,7 @@ from toys import CRITIC, PPO, SMALL, SMALL_MLP
 pytest.importorskip("mjbatch")
 
 from horizon_rl.domains import AtLevels, paper_catalogue
-from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner, state_tensors
+from horizon_rl.learning import LearnerCfg, TransformerCfg, build_ppo, state_tensors
 from horizon_rl.physics import sample_pool
 from horizon_rl.physics.backend import allocate_state
 from horizon_rl.robots import build_robot, load_preset
@@ -88,7 +88,7 @@ def make_learner(actor, obs: TensorDict, device: str):
     torch.manual_seed(0)
     ppo = replace(PPO, num_steps=12, num_epochs=2)
     cfg = LearnerCfg(actor=actor, critic=CRITIC, ppo=ppo)
-    return build_learner(obs, NUM_ACTIONS, len(obs), cfg, device)
+    return build_ppo(obs, NUM_ACTIONS, len(obs), cfg, device)
 
 
 def with_and_without_graphs(monkeypatch, work):

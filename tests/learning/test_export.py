@@ -13,7 +13,7 @@ from toys import SMALL, SMALL_MLP
 
 from horizon_rl.learning import ActorCfg, MlpCfg, TransformerCfg, build_actor
 from horizon_rl.policies.learned import LearnedPolicy
-from horizon_rl.policies.onnx_graph import export_onnx, to_onnx
+from horizon_rl.policies.onnx_graph import OnnxTransformer, export_onnx, to_onnx
 
 
 def make_actor(cfg: ActorCfg, num_inputs=45, num_actions=12) -> Any:
@@ -67,7 +67,7 @@ def test_exported_transformer_matches_torch_for_300_steps(tmp_path):
 def test_cache_of_several_layers_matches_too():
     # The module that is written, run by torch: the file itself is checked above.
     actor = make_actor(replace(SMALL, num_layers=3, window=6), 5, 3)
-    module, policy = actor.as_onnx(), LearnedPolicy(actor)
+    module, policy = OnnxTransformer(actor), LearnedPolicy(actor)
     _, cache, valid = module.get_dummy_inputs()
     for _ in range(40):
         obs = torch.randn(1, 5)

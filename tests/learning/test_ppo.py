@@ -8,12 +8,14 @@ import torch
 from plain import PlainMlps, plain_batch, plain_loss, plain_update
 from reference import reference_means
 from rsl_rl.algorithms import PPO as UpstreamPPO
+from rsl_rl.storage import RolloutStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 from toys import SMALL, SMALL_MLP, Falling, PointMass, collect, make_learner, train
 
-from horizon_rl.learning import NonFiniteError, PpoCfg, state_tensors
+from horizon_rl.learning import PpoCfg, state_tensors
 from horizon_rl.learning.losses import adapted_rate
-from horizon_rl.support.errors import InputError
+from horizon_rl.learning.storage import SequenceStorage
+from horizon_rl.support.errors import InputError, NonFiniteError
 
 
 def collected(actor, **changes):
@@ -24,6 +26,32 @@ def collected(actor, **changes):
     learner.update()
     collect(learner, env, obs)
     return learner
+
+
+class WholeWorlds(SequenceStorage):
+    """A storage whose minibatches upstream's PPO can read."""
+
+    def recurrent_mini_batch_generator(self, num_mini_batches, num_epochs=8):
+        for ids in self.minibatch_ids(num_mini_batches, num_epochs, True):
+            fields = self.minibatch(ids, True)._asdict()
+            past = fields.pop("past")
+            yield RolloutStorage.Batch(**fields, hidden_states=(past, None))
+
+
+def as_upstream(learner) -> UpstreamPPO:
+    """Return upstream's PPO with the networks, rollout and moments of a learner."""
+    cfg, storage = learner.cfg, learner.storage
+    storage.__class__ = WholeWorlds
+    upstream = UpstreamPPO(
+        learner.actor,
+        learner.critic,
+        storage,
+        num_learning_epochs=cfg.num_epochs,
+        num_mini_batches=cfg.num_minibatches,
+        learning_rate=learner.learning_rate,
+    )
+    upstream.optimizer = learner.gradient_steps.optimizer
+    return upstream
 
 
 def test_update_of_an_mlp_equals_a_plain_one_number_for_number():
@@ -68,8 +96,7 @@ def test_loss_of_a_transformer_equals_one_over_full_windows(actor):
         mean = torch.stack(means, dim=1).float()
         std = state_tensors(learner)["actor.distribution.std_param"]
         _, expected = plain_loss(mean, std, value, plain_batch(storage), cfg)
-    (batch,) = storage.recurrent_mini_batch_generator(1, 1)
-    _, figures = learner._loss(batch)
+    _, figures = learner.gradient_steps.loss(storage.minibatch(torch.arange(8), True))
     assert float(figures["clip_fraction"]) > 0.05
     for name, value in expected.items():
         assert figures[name].item() == pytest.approx(value.item(), rel=1e-4), name
@@ -84,10 +111,11 @@ def test_update_equals_upstreams_where_the_cap_is_upstreams(actor):
     torch.manual_seed(5)
     figures = learners[0].update()
     torch.manual_seed(5)
-    upstream = UpstreamPPO.update(learners[1])
-    assert figures["surrogate"] == pytest.approx(upstream["surrogate"], abs=1e-6)
-    assert figures["value_loss"] == pytest.approx(upstream["value"], rel=1e-5)
-    assert learners[0].learning_rate == pytest.approx(learners[1].learning_rate)
+    upstream = as_upstream(learners[1])
+    expected = upstream.update()
+    assert figures["surrogate"] == pytest.approx(expected["surrogate"], abs=1e-6)
+    assert figures["value_loss"] == pytest.approx(expected["value"], rel=1e-5)
+    assert learners[0].learning_rate == pytest.approx(upstream.learning_rate)
     ours, theirs = (state_tensors(learner) for learner in learners)
     for name, value in ours.items():
         torch.testing.assert_close(value, theirs[name], rtol=1e-4, atol=1e-5)
@@ -120,11 +148,11 @@ def test_fixed_schedule_keeps_the_rate():
     assert train(learner, env, 1)[0]["learning_rate"] == 1e-3
 
 
-def test_every_pass_cuts_anew_only_if_asked():
+def test_every_pass_cuts_again_only_if_asked():
     def passes(reshuffle):
         learner = collected(SMALL, reshuffle=reshuffle)
-        batches = [learner.storage.worlds(ids) for ids in learner._minibatch_ids()]
-        actions = [batch.actions for batch in batches]
+        steps = learner.gradient_steps
+        actions = [steps.minibatch(ids).actions for ids in steps.minibatch_ids()]
         assert len(actions) == 16
         return torch.cat(actions[:4], dim=1), torch.cat(actions[4:8], dim=1)
 
@@ -191,7 +219,7 @@ def test_update_asks_the_device_once():
         learners[0].update()
         # The table of figures is read by `tolist`, which is none of these.
         assert Reads.count == 0
-        UpstreamPPO.update(learners[1])
+        as_upstream(learners[1]).update()
         assert Reads.count > 3 * 16
 
 

@@ -22,9 +22,9 @@ from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner
 
 def disagreement(learner) -> float:
     """Return the greatest change of a mean between rollout and update."""
-    batch = next(learner.storage.recurrent_mini_batch_generator(1, 1))
+    batch = learner.storage.minibatch(torch.arange(learner.storage.num_envs), True)
     with torch.no_grad():
-        means = learner.actor(batch.observations, hidden_state=batch.hidden_states[0])
+        means = learner.actor(batch.observations, hidden_state=batch.past)
     return float((means - batch.old_distribution_params[0]).abs().max())
 
 
@@ -55,7 +55,8 @@ def test_check_notices_a_cache_that_was_not_rebuilt(monkeypatch):
     train(learner, env, 1)
     monkeypatch.setattr(learner.actor, "max_steps", 64)
     train(learner, env, 1)  # From here on there is room for all that follows.
-    monkeypatch.setattr(learner.actor, "begin_rollout", lambda num_worlds: None)
+    live = learner.actor.live
+    monkeypatch.setattr(learner.actor, "begin_rollout", lambda num_worlds: live)
     with pytest.raises(AssertionError, match="not the update's"):
         train(learner, env, 2)
 
@@ -70,7 +71,7 @@ def test_forced_cut_ends_the_history_in_rollout_and_update_alike():
     with torch.inference_mode():
         for step in range(learner.cfg.num_steps):
             if step == 5:
-                env.begin(mask)  # A forced recovery: started anew, no `done`.
+                env.begin(mask)  # A forced recovery: a reset, no `done`.
                 obs = env.observe()
                 learner.cut(mask)
             obs, reward, done, extras = env.step(learner.act(obs))

@@ -29,6 +29,10 @@ def groups(raw):
     return TensorDict({"actor": raw}, [len(raw)])
 
 
+def past_of(actor) -> History:
+    return History(*(tensor.clone() for tensor in actor.live.history()))
+
+
 @torch.no_grad()
 def act_in_steps(actor, raw, dones):
     """Return mean actions [t, n, -] of inputs [t, n, -], one step at a time."""
@@ -88,12 +92,12 @@ def test_a_reset_world_acts_as_if_it_had_no_past():
     assert (means[4:, 0] - alone[:, 0]).abs().max() > 1e-3
 
 
-def test_cleared_actor_has_no_past():
+def test_reset_actor_has_no_past():
     actor, raw = make_actor(SMALL), torch.randn(9, 2, 5)
     never = torch.zeros(9, 2, dtype=torch.bool)
     fresh = act_in_steps(actor, raw, never)
     assert not torch.equal(act_in_steps(actor, raw, never), fresh)
-    actor.clear()
+    actor.reset()
     assert torch.equal(act_in_steps(actor, raw, never), fresh)
 
 
@@ -101,9 +105,9 @@ def test_past_can_be_put_back():
     actor, raw = make_actor(SMALL), torch.randn(12, 2, 5)
     never = torch.zeros(12, 2, dtype=torch.bool)
     act_in_steps(actor, raw[:6], never[:6])
-    past = actor.get_hidden_state()
+    past = past_of(actor)
     after = act_in_steps(actor, raw[6:], never[6:])
-    actor.reset(hidden_state=past)
+    actor.rebuild(actor.live, past)
     torch.testing.assert_close(act_in_steps(actor, raw[6:], never[6:]), after)
 
 
@@ -128,7 +132,7 @@ def test_update_sees_what_acting_saw(num_layers):
     raw, dones = torch.randn(24, 3, 5), torch.rand(24, 3) < 0.08
     act_in_steps(actor, raw[:16], dones[:16])
     actor.begin_rollout(3)
-    past = actor.get_hidden_state()
+    past = past_of(actor)
     means = act_in_steps(actor, raw[16:], dones[16:])
     obs = TensorDict({"actor": raw[16:]}, [8, 3])
     again = actor(obs, hidden_state=rollout_past(past, dones[16:]))

@@ -8,8 +8,8 @@ from tensordict import TensorDict
 
 from horizon_rl.learning import (
     ActorCfg,
+    Algorithm,
     CriticCfg,
-    Learner,
     LearnerCfg,
     MlpCfg,
     PpoCfg,
@@ -33,15 +33,15 @@ def make_learner(env, actor: ActorCfg = SMALL, seed: int = 0, **changes) -> Any:
 
 
 @torch.inference_mode()  # As upstream's runner does; `test_page` uses no_grad.
-def collect(learner: Learner, env, obs: TensorDict) -> TensorDict:
-    for _ in range(learner.cfg.num_steps):
+def collect(learner: Algorithm, env, obs: TensorDict) -> TensorDict:
+    for _ in range(learner.num_steps):
         obs, reward, done, extras = env.step(learner.act(obs))
         learner.process_env_step(obs, reward, done, extras)
     learner.compute_returns(obs)
     return obs
 
 
-def train(learner: Learner, env, num_iterations: int) -> list[dict[str, float]]:
+def train(learner: Algorithm, env, num_iterations: int) -> list[dict[str, float]]:
     obs, figures = env.reset(), []
     for _ in range(num_iterations):
         obs = collect(learner, env, obs)
@@ -81,7 +81,7 @@ class _Toy:
         return TensorDict(groups, [self.num_envs])
 
     def begin(self, mask: torch.Tensor) -> None:
-        """Start the worlds in `mask` [n] anew."""
+        """Reset the worlds in `mask` [n]."""
         raise NotImplementedError
 
     def advance(self, actions: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from rsl_rl.modules import EmpiricalNormalization
@@ -29,13 +30,12 @@ from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
     MlpCfg,
-    NonFiniteError,
     PpoCfg,
     TransformerCfg,
-    build_learner,
+    build_ppo,
     state_tensors,
 )
-from horizon_rl.support.errors import InputError, RunError
+from horizon_rl.support.errors import InputError, NonFiniteError, RunError
 from horizon_rl.support.ranks import ALONE, Ranks, join
 from horizon_rl.training.protocols import Iteration
 from horizon_rl.training.run import Run
@@ -94,7 +94,7 @@ def learn(ranks: Ranks, data: TensorDict, actor: str):
     ppo = PpoCfg(num_steps=STEPS, num_epochs=3, num_minibatches=1)
     cfg = LearnerCfg(actor=ACTORS[actor], critic=CriticCfg(hidden_dims=(16,)), ppo=ppo)
     observations = data.select(*WIDTHS)
-    learner = build_learner(observations[0], 2, data.shape[1], cfg, ranks=ranks)
+    learner = build_ppo(observations[0], 2, data.shape[1], cfg, ranks=ranks)
     with torch.no_grad():
         for t in range(STEPS):
             learner.act(observations[t])
@@ -106,10 +106,11 @@ def learn(ranks: Ranks, data: TensorDict, actor: str):
             learner.process_env_step(observations[t + 1], reward, done, {})
         learner.compute_returns(observations[STEPS])
     advantages = learner.storage.advantages.clone()
-    learner._ids.copy_(torch.arange(len(learner._ids)))
-    learner._look()
-    ranks.average(learner._found)
-    gradient = learner._found.clone()
+    steps = learner.gradient_steps
+    steps.ids.copy_(torch.arange(len(steps.ids)))
+    steps.compute_gradients()
+    ranks.average(steps.gradient_and_figures)
+    gradient = steps.gradient_and_figures.clone()
     figures = learner.update()
     return {"advantages": advantages, "gradient": gradient, "figures": figures} | {
         "tensors": {k: v.clone() for k, v in state_tensors(learner).items()}
@@ -170,13 +171,14 @@ def cut_in_two(ranks: Ranks, path: Path) -> dict:
     run_phases(run, 2)
     before = run.trainer.learner.learning_rate
     run = Run.resume(path, device="cpu", ranks=ranks)
+    learner: Any = run.trainer.learner
     return {
         "entries": finish(run),
         "rates": (before, run.trainer.learner.learning_rate),
         "env_steps": run.trainer.env_steps,
         "tensors": weights(run),
         "commands": torch.as_tensor(scenarios.commands),
-        "actions": run.trainer.learner.storage.actions,
+        "actions": learner.storage.actions,
     }
 
 

@@ -21,7 +21,7 @@ from small_runs import (
 )
 
 from horizon_rl.curriculum import Verdict
-from horizon_rl.learning.ppo import Learner
+from horizon_rl.learning import Ppo
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.task import EpisodeTable
 from horizon_rl.training import phase
@@ -71,7 +71,7 @@ def test_run_that_learns_nothing_never_fails_against_itself(tmp_path, monkeypatc
         self.storage.clear()
         return {}
 
-    monkeypatch.setattr(Learner, "update", learn_nothing)
+    monkeypatch.setattr(Ppo, "update", learn_nothing)
     run = create(tiny(gates=STRICT, max_phases=6), tmp_path)
     entries = finish(run)
     assert actions(entries) == ["commit"] * 6

@@ -1,5 +1,7 @@
 """What a GPU replays as graphs is what Python does step by step."""
 
+from typing import Any
+
 import pytest
 import torch
 from small_runs import tiny
@@ -19,6 +21,7 @@ def taped(monkeypatch):
     def start():
         monkeypatch.setattr("horizon_rl.task.env.Recorded", Taped)
         monkeypatch.setattr("horizon_rl.learning.ppo.Recorded", Taped)
+        monkeypatch.setattr("horizon_rl.learning.update.Recorded", Taped)
         monkeypatch.setattr(Taped, "num_replays", 0)
 
     return start
@@ -27,8 +30,9 @@ def taped(monkeypatch):
 def train(cfg):
     trainer = Trainer(cfg, PAPER, device="cpu")
     figures = [i.figures for k in range(2) for i in trainer.run_phase(k, {})]
-    rewards = trainer.learner.storage.rewards.clone()
-    return figures, {**state_tensors(trainer.learner), "rewards": rewards}
+    learner: Any = trainer.learner
+    rewards = learner.storage.rewards.clone()
+    return figures, {**state_tensors(learner), "rewards": rewards}
 
 
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
@@ -68,13 +72,13 @@ def test_restored_weights_reach_what_was_recorded(taped):
     taped()
     trainer = Trainer(tiny("transformer", phase_iterations=5), PAPER, device="cpu")
     list(trainer.run_phase(0, {}))
-    actor = trainer.learner.actor
+    learner: Any = trainer.learner
     with torch.no_grad():
-        for param in actor.parameters():
+        for param in learner.actor.parameters():
             param.zero_()
-    trainer.learner.forget()
+    learner.forget()
     observations = trainer.env.get_observations()
     before = Taped.num_replays
-    trainer.learner.act(observations)
+    learner.act(observations)
     assert Taped.num_replays == before + 1
-    assert (trainer.learner.storage.distribution_params[0][0] == 0.0).all()
+    assert (learner.storage.distribution_params[0][0] == 0.0).all()

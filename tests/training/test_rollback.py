@@ -1,5 +1,7 @@
 """Rollback: what was learnt in vain is gone to the bit, and is not learnt again."""
 
+from typing import Any, cast
+
 import pytest
 import torch
 from small_runs import (
@@ -20,9 +22,9 @@ from small_runs import (
 )
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.learning import NonFiniteError
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder
+from horizon_rl.support.errors import NonFiniteError
 
 
 def blown_away(**changes):
@@ -67,16 +69,16 @@ def test_after_a_rollback_other_randomness_is_drawn():
 
 def test_next_phase_takes_other_actions_than_the_failed_one(tmp_path):
     run = create(blown_away(), tmp_path)
-    first_actions = []
-    act = run.trainer.learner.act
+    first_actions, learner = [], cast(Any, run.trainer.learner)
+    act = learner.act
 
     def noted(obs):
         actions = act(obs)
-        if run.trainer.learner.storage.step == 0:
+        if learner.storage.step == 0:
             first_actions.append(actions.clone())
         return actions
 
-    run.trainer.learner.act = noted
+    learner.act = noted
     finish(run)
     failed, following = first_actions[ITERATIONS], first_actions[2 * ITERATIONS]
     assert not (failed == following).any()

@@ -8,8 +8,8 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.learning.attention import rotate, visible
-from horizon_rl.learning.build import build_actor
 from horizon_rl.learning.config import TransformerCfg
+from horizon_rl.learning.transformer import TransformerActor
 from horizon_rl.policies.learned import LearnedPolicy
 
 
@@ -35,7 +35,7 @@ def inference_costs(
     medians of measurements that take turns.
     """
     obs = TensorDict({"actor": torch.randn(num_envs, num_inputs)}, [num_envs])
-    actor = build_actor(obs, num_actions, cfg).to(device)
+    actor = TransformerActor(obs, num_actions, cfg).to(device)
     obs, policy = obs.to(device), LearnedPolicy(actor)
     num_slots = cfg.reach + 1
     raw = torch.randn(num_envs, num_slots, num_inputs, device=device)
@@ -46,7 +46,7 @@ def inference_costs(
         for _ in range(cfg.window):
             policy.act(obs)
 
-    def act_anew() -> None:
+    def act_recomputed() -> None:
         tokens = actor.embed(raw)
         latents = actor.decoder(
             tokens, rotation, mask, lambda _, k, v: (rotate(k, rotation), v)
@@ -55,12 +55,12 @@ def inference_costs(
 
     for _ in range(cfg.num_layers + 1):
         act_cached()
-    act_anew()
-    cached, anew = [], []
+    act_recomputed()
+    cached, recomputed = [], []
     for _ in range(repeats):
         cached.append(_seconds(act_cached, device) / cfg.window)
-        anew.append(_seconds(act_anew, device))
-    return {"cached_s": median(cached), "recomputed_s": median(anew)}
+        recomputed.append(_seconds(act_recomputed, device))
+    return {"cached_s": median(cached), "recomputed_s": median(recomputed)}
 
 
 def _seconds(work: Callable[[], None], device: str) -> float:

@@ -1,41 +1,20 @@
-"""Learning: transformer and MLP actors, a privileged critic, PPO, snapshots, export."""
+"""Learning: transformer and MLP actors, a privileged critic, PPO, snapshots."""
 
-from horizon_rl.learning.build import build_actor, build_learner
-from horizon_rl.learning.config import (
-    ActorCfg,
-    CriticCfg,
-    LearnerCfg,
-    MlpCfg,
-    PpoCfg,
-    TransformerCfg,
-)
-from horizon_rl.learning.critic import PrivilegedCritic
-from horizon_rl.learning.ppo import Learner, NonFiniteError
-from horizon_rl.learning.snapshot import (
-    Snapshot,
-    load_state_tensors,
-    restore,
-    state_tensors,
-    take_snapshot,
-)
-from horizon_rl.learning.transformer import TransformerActor
-
-__all__ = [
-    "ActorCfg",
-    "CriticCfg",
-    "Learner",
-    "LearnerCfg",
-    "MlpCfg",
-    "NonFiniteError",
-    "PpoCfg",
-    "PrivilegedCritic",
-    "Snapshot",
-    "TransformerActor",
-    "TransformerCfg",
-    "build_actor",
-    "build_learner",
-    "load_state_tensors",
-    "restore",
-    "state_tensors",
-    "take_snapshot",
-]
+from horizon_rl.learning.actor import Actor as Actor
+from horizon_rl.learning.algorithm import Algorithm as Algorithm
+from horizon_rl.learning.algorithm import register_algorithm as register_algorithm
+from horizon_rl.learning.build import build_actor as build_actor
+from horizon_rl.learning.build import build_learner as build_learner
+from horizon_rl.learning.build import build_ppo as build_ppo
+from horizon_rl.learning.config import ActorCfg as ActorCfg
+from horizon_rl.learning.config import CriticCfg as CriticCfg
+from horizon_rl.learning.config import LearnerCfg as LearnerCfg
+from horizon_rl.learning.config import MlpCfg as MlpCfg
+from horizon_rl.learning.config import PpoCfg as PpoCfg
+from horizon_rl.learning.config import TransformerCfg as TransformerCfg
+from horizon_rl.learning.ppo import Ppo as Ppo
+from horizon_rl.learning.snapshot import load_state_tensors as load_state_tensors
+from horizon_rl.learning.snapshot import restore as restore
+from horizon_rl.learning.snapshot import state_tensors as state_tensors
+from horizon_rl.learning.snapshot import take_snapshot as take_snapshot
+from horizon_rl.learning.transformer import TransformerActor as TransformerActor

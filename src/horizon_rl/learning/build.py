@@ -1,27 +1,25 @@
 """From settings and the shapes of observations to something that learns."""
 
-from typing import overload
+from collections.abc import Iterable
 
 import torch
-from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 
-from horizon_rl.learning.config import (
-    ActorCfg,
-    LearnerCfg,
-    MlpCfg,
-    TransformerCfg,
-    action_noise,
+from horizon_rl.learning.actor import Actor
+from horizon_rl.learning.algorithm import (
+    Algorithm,
+    find_algorithm,
+    register_algorithm,
 )
+from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg
 from horizon_rl.learning.critic import PrivilegedCritic
-from horizon_rl.learning.ppo import Learner
+from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
+from horizon_rl.learning.update import ExtraLoss
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.graphs import set_matmul_precision
 from horizon_rl.support.ranks import ALONE, Ranks
-
-OBS_GROUPS = {"actor": ["actor"], "critic": ["critic"]}
-"""What is normalised empirically; the critic takes `privileged` beside it."""
 
 
 def build_learner(
@@ -31,57 +29,65 @@ def build_learner(
     cfg: LearnerCfg,
     device: str | torch.device = "cpu",
     ranks: Ranks = ALONE,
-) -> Learner:
-    """Build actor, critic, storage and algorithm; torch's seed sets the weights.
+) -> Algorithm:
+    """Build what `cfg.algorithm` names; torch's seed sets the weights.
 
     Args:
-        observations: Groups `actor`, `critic` and `privileged`, for their shapes.
+        observations: The groups that the networks read, for their shapes.
         num_actions: Width of an action.
         num_envs: Worlds that will be collected from, by this rank.
         cfg: What to build.
         device: Where it lives.
         ranks: Who else learns, each from its own worlds.
     """
-    ppo, device = cfg.ppo, str(device)
-    missing = {"actor", "critic", "privileged"} - set(observations.keys())
-    if missing:
-        raise InputError(f"observations lack the group '{min(missing)}'")
+    build = find_algorithm(cfg.algorithm)
+    set_matmul_precision(device, cfg.matmul)
+    return build(observations, num_actions, num_envs, cfg, str(device), ranks)
+
+
+@register_algorithm("ppo")
+def build_ppo(
+    observations: TensorDict,
+    num_actions: int,
+    num_envs: int,
+    cfg: LearnerCfg,
+    device: str = "cpu",
+    ranks: Ranks = ALONE,
+    extra_losses: tuple[ExtraLoss, ...] = (),
+) -> Ppo:
+    """Build actor, critic, storage and PPO: see `build_learner`, and `Ppo`."""
+    ppo = cfg.ppo
     if num_envs < ppo.num_minibatches:
         raise InputError(
             f"{num_envs} environments cannot be cut into {ppo.num_minibatches}"
             " minibatches: use more of these or fewer of those"
         )
+    critic_cfg = cfg.critic
+    _check_groups(observations, critic_cfg.obs_groups + critic_cfg.privileged_groups)
     actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps)
-    critic = PrivilegedCritic(observations, OBS_GROUPS, "critic", 1, cfg.critic)
+    critic = PrivilegedCritic(observations, critic_cfg)
     storage = SequenceStorage(
         "rl", num_envs, ppo.num_steps, observations, [num_actions], device
     )
-    return Learner(actor, critic, storage, ppo, device, ranks)
+    compiles = cfg.compiles("update")
+    return Ppo(actor, critic, storage, ppo, device, ranks, extra_losses, compiles)
 
 
-@overload
-def build_actor(
-    observations: TensorDict, num_actions: int, cfg: TransformerCfg, num_steps: int = 24
-) -> TransformerActor: ...
-@overload
 def build_actor(
     observations: TensorDict, num_actions: int, cfg: ActorCfg, num_steps: int = 24
-) -> MLPModel: ...
-def build_actor(
-    observations: TensorDict, num_actions: int, cfg: ActorCfg, num_steps: int = 24
-) -> MLPModel:
+) -> Actor:
     """Build an actor alone, on the CPU: enough to run a policy."""
+    _check_groups(observations, cfg.obs_groups)
     if isinstance(cfg, MlpCfg):
-        return MLPModel(
-            observations,
-            OBS_GROUPS,
-            "actor",
-            num_actions,
-            cfg.hidden_dims,
-            cfg.activation,
-            obs_normalization=True,
-            distribution_cfg=action_noise(cfg),
+        return Actor(observations, num_actions, cfg, cfg.hidden_dims, cfg.activation)
+    return TransformerActor(observations, num_actions, cfg, num_steps)
+
+
+def _check_groups(observations: TensorDict, groups: Iterable[str]) -> None:
+    existing = [str(group) for group in observations.keys()]
+    missing = [f"'{group}'" for group in groups if group not in existing]
+    if missing:
+        raise InputError(
+            f"observations lack the group {', '.join(missing)};"
+            f" they have: {', '.join(existing)}"
         )
-    return TransformerActor(
-        observations, OBS_GROUPS, "actor", num_actions, cfg, num_steps
-    )

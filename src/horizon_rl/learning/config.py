@@ -29,8 +29,11 @@ class TransformerCfg:
     """Standard deviation of the action noise at the start; learned from there."""
     std_parameter: Literal["scalar", "log"] = "scalar"
     """What is learned of it: itself, or its logarithm."""
+    obs_groups: tuple[str, ...] = ("actor",)
+    """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
+        _require_some("obs_groups", self.obs_groups)
         for name in ("num_layers", "embedding_dim", "num_heads", "feedforward_dim"):
             require(name, getattr(self, name), 1)
         require("window", self.window, 1)
@@ -60,22 +63,16 @@ class MlpCfg:
     """Standard deviation of the action noise at the start; learned from there."""
     std_parameter: Literal["scalar", "log"] = "scalar"
     """What is learned of it: itself, or its logarithm."""
+    obs_groups: tuple[str, ...] = ("actor",)
+    """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
+        _require_some("obs_groups", self.obs_groups)
         _require_widths("hidden_dims", self.hidden_dims)
         require("initial_std", self.initial_std, 1e-6)
 
 
 ActorCfg = TransformerCfg | MlpCfg
-
-
-def action_noise(cfg: ActorCfg) -> dict[str, object]:
-    """Return rsl_rl's settings of the Gaussian that actions are drawn from."""
-    return {
-        "class_name": "horizon_rl.learning.gaussian:Gaussian",
-        "init_std": cfg.initial_std,
-        "std_type": cfg.std_parameter,
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +85,16 @@ class CriticCfg:
     """Width of the layer that encodes the privileged group."""
     activation: Activation = "gelu"
     """Between the layers."""
+    obs_groups: tuple[str, ...] = ("critic",)
+    """Groups of observations that it reads, side by side and normalised."""
+    privileged_groups: tuple[str, ...] = ("privileged",)
+    """Groups that it encodes as they are, without the normaliser."""
 
     def __post_init__(self):
         _require_widths("hidden_dims", self.hidden_dims)
         require("encoder_dim", self.encoder_dim, 1)
+        for name in ("obs_groups", "privileged_groups"):
+            _require_some(name, getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +136,8 @@ class PpoCfg:
     """Gradients are scaled down to this norm, actor's and critic's apart."""
     bf16: bool = False
     """Let networks run in bfloat16 in updates; weights, losses and acting stay in single
-    precision. What acted is looked at anew in bfloat16 first, so that the probability
-    ratio starts at 1."""
+    precision. The stored policy is computed again in bfloat16 first, so that the
+    probability ratio starts at 1."""
     check_first_kl: bool = False
     """Debug: raise an error if the first minibatch of an update finds another policy
     than the one that acted, a KL divergence of 1e-6 or more; with bf16, 1e-4."""
@@ -165,8 +168,25 @@ class LearnerCfg:
     """The policy's network."""
     critic: CriticCfg = field(default_factory=CriticCfg)
     """The value network."""
+    algorithm: str = "ppo"
+    """What learns from rollouts: ppo, or a name given to `register_algorithm`."""
     ppo: PpoCfg = field(default_factory=PpoCfg)
-    """The algorithm."""
+    """Settings of PPO."""
+    matmul: Literal["tf32", "float32"] = "tf32"
+    """How a GPU multiplies matrices of single floats: with inputs rounded to 10 bits,
+    or exactly. A CPU is always exact."""
+    compile: Literal["none", "task", "update", "all"] = "none"
+    """What `torch.compile` compiles on a GPU: the task's part of a step, the loss of an
+    update, or both. It rounds differently."""
+
+    def compiles(self, part: Literal["task", "update"]) -> bool:
+        """Tell whether a part is to be compiled."""
+        return self.compile in (part, "all")
+
+
+def _require_some(name: str, groups: tuple[str, ...]) -> None:
+    if not groups:
+        raise InputError(f"{name} is empty; accepted: at least one group")
 
 
 def _require_widths(name: str, widths: tuple[int, ...]) -> None:

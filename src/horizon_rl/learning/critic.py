@@ -19,29 +19,21 @@ class PrivilegedCritic(MLPModel):
     layer would merge with the first of the MLP that follows.
     """
 
-    def __init__(
-        self,
-        obs: TensorDict,
-        obs_groups: dict[str, list[str]],
-        obs_set: str,
-        output_dim: int,
-        cfg: CriticCfg,
-        privileged_group: str = "privileged",
-    ):
-        """Build the model with the signature that rsl_rl's models have."""
+    def __init__(self, obs: TensorDict, cfg: CriticCfg):
+        """Build the network for the groups of `obs` that the settings name."""
         self.encoder_dim = cfg.encoder_dim
         super().__init__(
             obs,
-            obs_groups,
-            obs_set,
-            output_dim,
+            {"critic": list(cfg.obs_groups)},
+            "critic",
+            1,
             cfg.hidden_dims,
             cfg.activation,
             obs_normalization=True,
         )
-        self.privileged_group = privileged_group
+        self.privileged_groups = cfg.privileged_groups
         self.encoder = nn.Sequential(
-            nn.Linear(obs[privileged_group].shape[-1], cfg.encoder_dim),
+            nn.Linear(self._privileged(obs).shape[-1], cfg.encoder_dim),
             resolve_nn_activation(cfg.activation),
         )
 
@@ -51,8 +43,12 @@ class PrivilegedCritic(MLPModel):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        encoded = self.encoder(obs[self.privileged_group])
+        encoded = self.encoder(self._privileged(obs))
         return torch.cat((super().get_latent(obs), encoded), dim=-1)
+
+    def _privileged(self, obs: TensorDict) -> Tensor:
+        groups = [obs[group] for group in self.privileged_groups]
+        return groups[0] if len(groups) == 1 else torch.cat(groups, dim=-1)
 
     def _get_latent_dim(self) -> int:
         return self.obs_dim + self.encoder_dim

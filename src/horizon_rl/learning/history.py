@@ -34,13 +34,35 @@ def rollout_past(history: History, cuts: Tensor) -> RolloutPast:
     return RolloutPast(history.raw, first.T)
 
 
-@dataclass
-class Cache:
-    """The live past of n worlds, which grows by one token per step.
+@dataclass(kw_only=True)
+class Memory:
+    """The past of n worlds that an actor acts with; this one is empty."""
+
+    num_worlds: int
+    num_steps: int = 0
+    """Steps added since it was filled."""
+
+    @property
+    def is_full(self) -> bool:
+        return False
+
+    def reset(self, mask: Tensor) -> None:
+        """End the episodes of the worlds in `mask` [n]: they see nothing older."""
+
+    def forget(self) -> None:
+        """End the episodes of all worlds, and leave nothing of them."""
+
+    def history(self) -> History | None:
+        """Return the past as raw inputs: a view, as it is until the memory is filled."""
+
+
+@dataclass(kw_only=True)
+class Cache(Memory):
+    """Keys and values of the past, which grow by one token per step.
 
     Slots are in order of time: the window is a view that slides along them, and nothing
-    is shifted or rotated again. When they are used up the actor fills the cache anew
-    out of the raw inputs, as it does at the start of every rollout. The tensors stay
+    is shifted or rotated again. When they are used up the actor fills the cache again
+    from the raw inputs, as it does at the start of every rollout. The tensors stay
     where they are: a recorded step must find them there.
     """
 
@@ -56,12 +78,6 @@ class Cache:
     """Slots of `raw` that are history."""
     window: int
     """Past tokens a layer attends to."""
-    num_steps: int = 0
-    """Tokens added."""
-
-    @property
-    def num_worlds(self) -> int:
-        return len(self.raw)
 
     @property
     def room(self) -> int:
@@ -78,11 +94,9 @@ class Cache:
         return self.slot == self.raw.shape[1]
 
     def reset(self, mask: Tensor) -> None:
-        """End the episodes of the worlds in `mask` [n]: they see nothing older."""
         self.first.masked_fill_(mask, self.slot)
 
     def forget(self) -> None:
-        """End the episodes of all worlds, and leave nothing of them."""
         # Not only unseen but gone: a NaN would outlive any weight of 0.
         for tensor in (self.raw, *self.keys, *self.values):
             tensor.zero_()
@@ -107,6 +121,5 @@ class Cache:
         return self.keys[layer][:, :, now:end], self.values[layer][:, :, now:end]
 
     def history(self) -> History:
-        """Return the past as raw inputs: a view, as it is until the cache is filled."""
         raw = self.raw[:, self.num_steps : self.slot]
         return History(raw, (self.first - self.num_steps).clamp(min=0))

@@ -41,3 +41,36 @@ def adapted_rate(
     rate = torch.where(kl > 2.0 * target, down, rate)
     rate = torch.where((kl < 0.5 * target) & (kl > 0.0), up, rate)
     return rate.clamp(lowest, highest)
+
+
+def fill_returns(
+    returns: Tensor,
+    rewards: Tensor,
+    values: Tensor,
+    dones: Tensor,
+    last_values: Tensor,
+    gamma: float,
+    lam: float,
+) -> None:
+    """Write the returns of a rollout, by generalised advantage estimation.
+
+    Schulman et al. 2016, eq. 16, plus the values. A step that is done is worth its
+    reward alone: that of a timeout must contain what the critic expects.
+
+    Args:
+        returns: [T, n, 1] where they go.
+        rewards: [T, n, 1] of every step.
+        values: [T, n, 1] of the observations before it.
+        dones: [T, n, 1] whether an episode ended with it.
+        last_values: [n, 1] of the observations after the last step.
+        gamma: Discount factor.
+        lam: Decay of the estimate.
+    """
+    advantage: Tensor | float = 0.0
+    next_values = last_values
+    for step in reversed(range(len(rewards))):
+        goes_on = 1.0 - dones[step].float()
+        delta = rewards[step] + goes_on * gamma * next_values - values[step]
+        advantage = delta + goes_on * gamma * lam * advantage
+        returns[step] = advantage + values[step]
+        next_values = values[step]

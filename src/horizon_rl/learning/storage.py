@@ -1,14 +1,30 @@
 """Rollout storage that keeps the past of a rollout once, and its worlds whole."""
 
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor
 
-from horizon_rl.learning.history import History, rollout_past
+from horizon_rl.learning.history import History, RolloutPast, rollout_past
+
+
+class Minibatch(NamedTuple):
+    """A part of a rollout: whole worlds [T, n, ...] or single steps [n, ...]."""
+
+    observations: TensorDict
+    actions: Tensor
+    values: Tensor
+    advantages: Tensor
+    returns: Tensor
+    old_actions_log_prob: Tensor
+    """Of the actions, when they were taken."""
+    old_distribution_params: tuple[Tensor, ...]
+    """Mean and standard deviation of the actions, when they were taken."""
+    past: RolloutPast | None
+    """What came before whole worlds; None of single steps."""
 
 
 class SequenceStorage(RolloutStorage):
@@ -35,8 +51,10 @@ class SequenceStorage(RolloutStorage):
 
     # Buffers made in inference mode could not be written outside of it.
     @torch.inference_mode(False)
-    def remember(self, history: History) -> None:
+    def begin(self, history: History | None) -> None:
         """Copy the past of a rollout that begins."""
+        if history is None:
+            return
         if self.history is None:
             self.history = History(*(tensor.clone() for tensor in history))
         for own, given in zip(self.history, history, strict=True):
@@ -45,8 +63,8 @@ class SequenceStorage(RolloutStorage):
     def cut(self, mask: Tensor, gamma: float) -> None:
         """End the episodes of worlds `mask` [n] with the last step, as timeouts end.
 
-        For worlds that were started anew from outside: no `done` says so, but what
-        comes next is no longer the episode that was.
+        For worlds that were reset from outside: no `done` says so, but what comes next
+        is another episode.
         """
         if self.step == 0:
             return
@@ -72,37 +90,24 @@ class SequenceStorage(RolloutStorage):
         for _ in range(num_epochs):
             yield from order[:total].split(size)
 
-    def worlds(self, ids: Tensor) -> RolloutStorage.Batch:
-        """Return whole worlds [T, ids, ...], with their past."""
-        assert self.history is not None
-        past = History(self.history.raw[ids], self.history.first[ids])
-        return RolloutStorage.Batch(
-            observations=self.observations[:, ids],
-            actions=self.actions[:, ids],
-            values=self.values[:, ids],
-            advantages=self.advantages[:, ids],
-            returns=self.returns[:, ids],
-            old_actions_log_prob=self.actions_log_prob[:, ids],
-            old_distribution_params=tuple(p[:, ids] for p in self.distribution_params),
-            hidden_states=(rollout_past(past, self.dones[:, ids, 0].bool()), None),
-        )
+    def minibatch(self, ids: Tensor, whole_worlds: bool) -> Minibatch:
+        """Return worlds `ids`, or single steps, step t of world i being t n + i."""
+        past = None
+        if whole_worlds:
+            assert self.history is not None
+            history = History(*(tensor[ids] for tensor in self.history))
+            past = rollout_past(history, self.dones[:, ids, 0].bool())
 
-    def steps(self, ids: Tensor) -> RolloutStorage.Batch:
-        """Return single steps [ids, ...], step t of world i being t n + i."""
-        parameters = tuple(p.flatten(0, 1)[ids] for p in self.distribution_params)
-        return RolloutStorage.Batch(
-            observations=self.observations.flatten(0, 1)[ids],
-            actions=self.actions.flatten(0, 1)[ids],
-            values=self.values.flatten(0, 1)[ids],
-            advantages=self.advantages.flatten(0, 1)[ids],
-            returns=self.returns.flatten(0, 1)[ids],
-            old_actions_log_prob=self.actions_log_prob.flatten(0, 1)[ids],
-            old_distribution_params=parameters,
-        )
+        def pick(values: Any) -> Any:
+            return values[:, ids] if whole_worlds else values.flatten(0, 1)[ids]
 
-    def recurrent_mini_batch_generator(
-        self, num_mini_batches: int, num_epochs: int = 8
-    ) -> Generator[RolloutStorage.Batch, None, None]:
-        """Yield whole worlds [T, n / minibatches, ...] in random order."""
-        for ids in self.minibatch_ids(num_mini_batches, num_epochs, True):
-            yield self.worlds(ids)
+        return Minibatch(
+            observations=pick(self.observations),
+            actions=pick(self.actions),
+            values=pick(self.values),
+            advantages=pick(self.advantages),
+            returns=pick(self.returns),
+            old_actions_log_prob=pick(self.actions_log_prob),
+            old_distribution_params=tuple(map(pick, self.distribution_params)),
+            past=past,
+        )

@@ -10,62 +10,53 @@ many raw inputs are kept, and therefore acting, update, evaluation and an export
 compute the same function, whenever the cache was last rebuilt.
 """
 
+from typing import cast
+
 import torch
-from rsl_rl.models import MLPModel
 from rsl_rl.modules import HiddenState
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
-from horizon_rl.learning.config import TransformerCfg, action_noise
-from horizon_rl.learning.history import Cache, History, RolloutPast
-from horizon_rl.policies.onnx_graph import OnnxTransformer
+from horizon_rl.learning.config import TransformerCfg
+from horizon_rl.learning.history import Cache, History, Memory, RolloutPast
 
 
-class TransformerActor(MLPModel):
+class TransformerActor(Actor):
     """Inputs of the recent past in, an action's distribution out."""
 
     is_recurrent = True
+    kind = "transformer"
     rotation: Tensor
     slots: Tensor
 
     def __init__(
         self,
         obs: TensorDict,
-        obs_groups: dict[str, list[str]],
-        obs_set: str,
-        output_dim: int,
+        num_actions: int,
         cfg: TransformerCfg,
         max_steps: int = 24,
     ):
-        """Build the model with the signature that rsl_rl's models have.
+        """Build the model.
 
         Args:
             obs: Observations, for their shapes.
-            obs_groups: Which groups each set of observations is made of.
-            obs_set: The set that this model reads.
-            output_dim: Number of actions.
+            num_actions: Width of an action.
             cfg: Sizes.
             max_steps: Length of the longest rollout that an update will bring.
         """
         self.latent_dim = cfg.embedding_dim
-        super().__init__(
-            obs,
-            obs_groups,
-            obs_set,
-            output_dim,
-            hidden_dims=(1,),  # Of the head that is replaced below.
-            obs_normalization=True,
-            distribution_cfg=action_noise(cfg),
-        )
-        self.cfg, self.max_steps = cfg, max_steps
+        # The base class's head is replaced below.
+        super().__init__(obs, num_actions, cfg, hidden_dims=(1,))
+        self.cfg, self.max_steps, self.window = cfg, max_steps, cfg.window
         self.embedding = nn.Linear(self.obs_dim, cfg.embedding_dim)
         self.decoder = Decoder(
             cfg.num_layers, cfg.embedding_dim, cfg.num_heads, cfg.feedforward_dim
         )
         # A linear head in place of the base class's MLP. It starts near zero: the
         # decoder's output has unit variance, and the robot should start by standing.
-        self.mlp = nn.Linear(cfg.embedding_dim, output_dim)
+        self.mlp = nn.Linear(cfg.embedding_dim, num_actions)
         nn.init.orthogonal_(self.mlp.weight, gain=0.01)
         nn.init.zeros_(self.mlp.bias)
         # A cache has room for a rollout, a policy's own for a window.
@@ -86,7 +77,7 @@ class TransformerActor(MLPModel):
         hidden_state: HiddenState = None,
     ) -> Tensor:
         """Return latents: of the next step [n, -], or of a `RolloutPast` [T, n, -]."""
-        raw = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+        raw = self._inputs(obs)
         if hidden_state is not None:
             past = RolloutPast(*hidden_state)
             return self.decode(raw.transpose(0, 1), past).transpose(0, 1)
@@ -98,49 +89,37 @@ class TransformerActor(MLPModel):
     def reset(
         self, dones: Tensor | None = None, hidden_state: HiddenState = None
     ) -> None:
-        """End the episodes that are done; without `dones`, take this past or none."""
-        if hidden_state is not None and dones is None:
-            history = History(*hidden_state)
-            if self.live is None or self.live.num_worlds != len(history.raw):
-                self.live = self.blank(len(history.raw), self.max_steps)
-            self.rebuild(self.live, history)
-        elif self.live is not None and dones is None:
+        """End the episodes that are done; without `dones`, those of all worlds."""
+        if self.live is not None and dones is None:
             self.live.forget()
         elif self.live is not None and dones is not None:
             self.live.reset(dones.bool())
 
-    def clear(self) -> None:
-        """Forget the past of all worlds: at a phase change, after a rollback."""
-        self.reset()
-
-    def get_hidden_state(self) -> History | None:
-        """Return a copy of the live past, as a `History`."""
-        if self.live is None:
-            return None
-        return History(*(tensor.clone() for tensor in self.live.history()))
-
-    def detach_hidden_state(self, dones: Tensor | None = None) -> None:
-        """Do nothing: the live past never carries a gradient."""
-
-    def as_onnx(self, verbose: bool = False) -> OnnxTransformer:
-        """Return one step with the cache as input and output, ready for export."""
-        return OnnxTransformer(self)
-
     def as_jit(self) -> nn.Module:
-        raise NotImplementedError("a transformer is exported to ONNX, see `as_onnx`")
+        raise NotImplementedError("a transformer is exported to ONNX, by `to_onnx`")
 
     def _get_latent_dim(self) -> int:
         return self.latent_dim
 
     # Step by step.
 
-    def begin_rollout(self, num_worlds: int) -> None:
+    def begin_rollout(self, num_worlds: int) -> Cache:
         """Rebuild the live cache, since an update may have changed the weights.
 
         Otherwise keys of older weights would act in the rollout and new ones stand in
         the update: the probability ratio would not start at 1.
         """
         self.live = self.renew(self.live, num_worlds, self.max_steps)
+        return self.live
+
+    def mean_step(
+        self, obs: TensorDict, memory: Memory | None
+    ) -> tuple[Tensor, Memory]:
+        raw, cache = self._inputs(obs), cast("Cache | None", memory)
+        if cache is None or cache.is_full:
+            # Rebuilding once per window costs about one more embedding per step.
+            cache = self.renew(cache, len(raw), self.window)
+        return self.mlp(self.step(raw, cache)), cache
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
         """Return a cache with room for more steps and the same past, or none at all.
@@ -165,6 +144,7 @@ class TransformerActor(MLPModel):
             return torch.zeros(shape, device=weight.device, dtype=weight.dtype)
 
         return Cache(
+            num_worlds=num_worlds,
             raw=zeros(num_worlds, cfg.reach + room, self.obs_dim),
             keys=[zeros(*shape) for _ in range(cfg.num_layers)],
             values=[zeros(*shape) for _ in range(cfg.num_layers)],
@@ -246,3 +226,6 @@ class TransformerActor(MLPModel):
     def embed(self, raw: Tensor) -> Tensor:
         """Return tokens [..., dim] of raw inputs [..., inputs]."""
         return self.embedding(self.obs_normalizer(raw))
+
+    def _inputs(self, obs: TensorDict) -> Tensor:
+        return torch.cat([obs[group] for group in self.obs_groups], dim=-1)

@@ -6,8 +6,8 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from rsl_rl.models import MLPModel
 
+from horizon_rl.learning import Actor
 from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.policies.onnx import OnnxPolicy
@@ -21,7 +21,7 @@ WARM_UP = 100
 
 @torch.no_grad()
 def compare(
-    actor: MLPModel,
+    actor: Actor,
     file: OnnxPolicy,
     pool: Pool,
     task: TaskCfg,

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
-from horizon_rl.learning import TransformerActor
 from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
 from horizon_rl.physics import Pool, build_pool
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
@@ -77,11 +76,10 @@ def export_policy(
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     pool = nominal_pool(body, catalogue, motors)
-    is_transformer = isinstance(actor, TransformerActor)
     metadata = Metadata(
         name=Path(source).resolve().name,
-        kind="transformer" if is_transformer else "mlp",
-        window=actor.cfg.window if is_transformer else 0,
+        kind=actor.kind,
+        window=actor.window,
         observation=describe_observation(task),
         control=describe_control(task),
         joints=describe_joints(pool),

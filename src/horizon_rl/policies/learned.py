@@ -1,16 +1,15 @@
 """A learned actor as the policy that rollouts, gates and suites run."""
 
 import torch
-from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 from torch import Tensor
 
+from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.build import build_actor
 from horizon_rl.learning.checkpoint import Checkpoint
 from horizon_rl.learning.config import LearnerCfg
-from horizon_rl.learning.history import Cache
+from horizon_rl.learning.history import Memory
 from horizon_rl.learning.snapshot import describe
-from horizon_rl.learning.transformer import TransformerActor
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
@@ -23,31 +22,25 @@ class LearnedPolicy:
     all worlds after the weights have changed.
     """
 
-    def __init__(self, actor: MLPModel):
+    def __init__(self, actor: Actor):
         self._actor = actor
-        self._cache: Cache | None = None
+        self._memory: Memory | None = None
 
     def reset(self, mask: Tensor) -> None:
         """Forget the past of the worlds in `mask` [n]."""
-        if self._cache is not None and self._cache.num_worlds == len(mask):
-            self._cache.reset(mask)
+        if self._memory is not None and self._memory.num_worlds == len(mask):
+            self._memory.reset(mask)
         else:
-            self._cache = None
+            self._memory = None
 
     @torch.no_grad()
     def act(self, observations: TensorDict) -> Tensor:
         """Return mean actions [n, -]."""
-        actor = self._actor
-        if not isinstance(actor, TransformerActor):
-            return actor(observations)
-        raw = torch.cat([observations[group] for group in actor.obs_groups], dim=-1)
-        if self._cache is None or self._cache.is_full:
-            # Rebuilding once per window costs about one more embedding per step.
-            self._cache = actor.renew(self._cache, len(raw), actor.cfg.window)
-        return actor.mlp(actor.step(raw, self._cache))
+        means, self._memory = self._actor.mean_step(observations, self._memory)
+        return means
 
 
-def load_actor(checkpoint: Checkpoint, num_inputs: int, num_actions: int) -> MLPModel:
+def load_actor(checkpoint: Checkpoint, num_inputs: int, num_actions: int) -> Actor:
     """Build a checkpoint's actor alone, on the CPU.
 
     Raises:

@@ -3,19 +3,16 @@
 import copy
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from rsl_rl.models import MLPModel
 from torch import Tensor, nn
 
+from horizon_rl.learning import Actor, TransformerActor
 from horizon_rl.learning.attention import rotate, rotation_table, visible
-
-if TYPE_CHECKING:
-    from horizon_rl.learning.transformer import TransformerActor
 
 METADATA = "horizon"
 """Key of what we say of a policy in its file, as JSON."""
@@ -34,7 +31,7 @@ class OnnxTransformer(nn.Module):
     rotation: Tensor
     slots: Tensor
 
-    def __init__(self, actor: "TransformerActor"):
+    def __init__(self, actor: TransformerActor):
         super().__init__()
         cfg = actor.cfg
         head_dim = cfg.embedding_dim // cfg.num_heads
@@ -90,9 +87,9 @@ class OnnxMlp(nn.Module):
     So whoever deploys a policy need not ask which kind it is.
     """
 
-    def __init__(self, act: nn.Module, obs_dim: int):
+    def __init__(self, actor: Actor):
         super().__init__()
-        self.act, self.obs_dim = act, obs_dim
+        self.act, self.obs_dim = actor.as_onnx(verbose=False), actor.obs_dim
 
     def forward(
         self, obs: Tensor, cache: Tensor, valid: Tensor
@@ -106,7 +103,15 @@ class OnnxMlp(nn.Module):
         return torch.zeros(1, self.obs_dim), cache, valid
 
 
-def to_onnx(actor: MLPModel, metadata: Mapping[str, str] | None = None) -> bytes:
+# Any: each takes actors of its own kind.
+SINGLE_STEPS: dict[str, Callable[[Any], nn.Module]] = {
+    "transformer": OnnxTransformer,
+    "mlp": OnnxMlp,
+}
+"""By an actor's kind, what makes the module that is exported of it."""
+
+
+def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
     """Return an actor as the content of an ONNX file, the same for the same actor.
 
     Inputs are `obs`, `cache` and `valid`, outputs `action`, `next_cache` and
@@ -116,10 +121,7 @@ def to_onnx(actor: MLPModel, metadata: Mapping[str, str] | None = None) -> bytes
         actor: What to write.
         metadata: Texts to put into the file, by their keys.
     """
-    module: Any = actor.as_onnx(verbose=False)
-    if not isinstance(module, OnnxTransformer):
-        module = OnnxMlp(module, actor.obs_dim)
-    module = module.cpu().eval()
+    module: Any = SINGLE_STEPS[actor.kind](actor).cpu().eval()
     with _quiet():
         program = torch.onnx.export(
             module,
@@ -139,7 +141,7 @@ def to_onnx(actor: MLPModel, metadata: Mapping[str, str] | None = None) -> bytes
     return model.SerializeToString(deterministic=True)
 
 
-def export_onnx(actor: MLPModel, path: Path) -> None:
+def export_onnx(actor: Actor, path: Path) -> None:
     """Write an actor to a file: see `to_onnx`."""
     path.write_bytes(to_onnx(actor))
 

@@ -22,11 +22,6 @@ WARM_UPS = 2
 _pools: dict[torch.device, tuple[torch.cuda.Stream, Any]] = {}
 
 
-def is_on(switch: str, default: bool = True) -> bool:
-    """Tell whether the environment variable `switch` is on: 1 or 0."""
-    return os.environ.get(switch, str(int(default))) not in ("", "0")
-
-
 class Recorded:
     """A function without arguments or result, recorded at its third call on a GPU.
 
@@ -41,7 +36,8 @@ class Recorded:
         self._device = torch.device(device)
         self._work = work
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._records = self._device.type == "cuda" and is_on("HORIZON_GRAPHS")
+        wanted = os.environ.get("HORIZON_GRAPHS", "1") not in ("", "0")
+        self._records = self._device.type == "cuda" and wanted
         self._warm_ups = WARM_UPS
 
     def __call__(self) -> None:
@@ -92,15 +88,14 @@ class Recorded:
 
 
 def compiled(
-    function: Callable[P, T], device: torch.device | str, part: str
+    function: Callable[P, T], device: torch.device | str, wanted: bool
 ) -> Callable[P, T]:
-    """Return a function of tensors, compiled at its first call if that is asked for.
+    """Return a function of tensors, compiled at its first call if that is `wanted`.
 
-    On a GPU with HORIZON_COMPILE=1, or with the name of its `part`; elsewhere, and where
-    the compiler fails, it is what it was. Fewer, longer kernels, for a minute's wait.
+    Fewer, longer kernels, for a minute's wait. On a CPU, and where the compiler fails,
+    it is the function itself.
     """
-    asked = os.environ.get("HORIZON_COMPILE", "0")
-    if torch.device(device).type != "cuda" or asked not in ("1", part):
+    if torch.device(device).type != "cuda" or not wanted:
         return function
     now = fast = torch.compile(function)
 
@@ -117,6 +112,19 @@ def compiled(
             return now(*args, **options)
 
     return run
+
+
+def set_matmul_precision(device: torch.device | str, precision: str) -> None:
+    """Set how a GPU multiplies matrices of single floats, in all of this process.
+
+    Args:
+        device: Where matrices are multiplied; nothing changes for a CPU.
+        precision: `float32`, or `tf32`: inputs are rounded to 10 bits, sums stay in
+            single precision.
+    """
+    if torch.device(device).type == "cuda":
+        is_fast = precision == "tf32"
+        torch.set_float32_matmul_precision("high" if is_fast else "highest")
 
 
 def _pool(device: torch.device) -> tuple[torch.cuda.Stream, Any]:

@@ -1,11 +1,11 @@
 """Training by several processes at once, started by `torchrun`.
 
 Each process is a *rank* with its own worlds and, where there are GPUs, its own GPU. All
-hold the same weights: what they learn from is averaged before it reaches one. Rank 0
-leads: it alone decides, reads, writes and speaks.
+hold the same weights: gradients are averaged before they change one. Rank 0 leads: it
+alone decides, reads, writes and prints.
 
-`Ranks` is what the rest of the code sees. It is itself the process that trains alone, for
-which there is nothing to do; `join` gives the other kind where torchrun started several.
+`Ranks` is what the rest of the code sees. The base class is the one-rank case, in which
+there is nothing to do; `join` gives the other kind where torchrun started several.
 """
 
 import atexit
@@ -27,19 +27,19 @@ from horizon_rl.support.errors import InputError, RunError
 T = TypeVar("T")
 
 GRACE_S = 2.0
-"""A rank other than 0 that fails holds its tongue so long: where all fail alike, rank 0
-speaks and torchrun ends the others before they repeat it."""
+"""Wait of a rank other than 0 before it reports its failure: where all fail alike, rank 0
+reports it and torchrun ends the others before they repeat it."""
 PATIENCE_S = 10.0
-"""So does one that lost another: that one has said why, and torchrun is on its way."""
+"""Wait of a rank that lost another one, which has reported why and ends them all."""
 
 
 class Ranks:
-    """All ranks as one of them sees them; this one is alone."""
+    """All ranks as one of them sees them; here it is the only one."""
 
     rank = 0
-    """This one's number."""
+    """Number of this rank."""
     size = 1
-    """How many there are, on all machines."""
+    """Number of ranks, on all machines."""
     num_threads = 0
     """Threads that the physics of this rank may use; 0: one per core."""
 
@@ -48,7 +48,7 @@ class Ranks:
         return self.rank == 0
 
     def once(self, work: Callable[[], T]) -> T:
-        """Let rank 0 do or decide something; the others wait, and get its result."""
+        """Do or decide something on rank 0; the others wait for its result."""
         return work()
 
     def gather(self, value: T) -> list[T]:
@@ -175,7 +175,7 @@ def _quiet(quiet: bool) -> Iterator[None]:
 
 
 def _explain(error: Exception, rank: int) -> None:
-    """Give the rank that knows the cause time to say it, then say whose error it is."""
+    """Wait for the rank that knows the cause to report it, then name this one's error."""
     if _is_loss(error):
         time.sleep(PATIENCE_S)
         reason = str(error).splitlines()[0]
@@ -188,14 +188,14 @@ def _explain(error: Exception, rank: int) -> None:
 
 
 def _is_loss(error: Exception) -> bool:
-    """Tell whether it is about the connection, for which gloo has no type of its own."""
+    """Tell whether a connection was lost; gloo has no error type of its own for it."""
     if isinstance(error, dist.DistError):
         return True
     return isinstance(error, RuntimeError) and "gloo" in str(error)
 
 
 def _end_at_once() -> None:
-    """End a process that did not leave its group in order, that is, by an error.
+    """End a process that leaves its group because of an error.
 
     Otherwise the group's destructor might wait for ranks that wait for this one; and
     only when a process has ended does torchrun end the others.

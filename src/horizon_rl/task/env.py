@@ -39,6 +39,7 @@ class VelocityEnv:
         cfg: TaskCfg,
         max_records: int = 16384,
         endless: bool = False,
+        compiles: bool = False,
     ):
         """Wrap a backend; `begin` must follow before the first step.
 
@@ -48,9 +49,11 @@ class VelocityEnv:
             max_records: Finished episodes to remember.
             endless: Whether episodes go on after a fall and past their time, until the
                 next `begin`: for viewers.
+            compiles: On a GPU, compile what is done between two calls of the backend.
         """
         n, device = backend.num_worlds, backend.device
-        self.backend, self.cfg, self._endless = backend, cfg, endless
+        self.backend, self.cfg = backend, cfg
+        self._endless, self._compiles = endless, compiles
         self.action_scale = cfg.action_scale
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
@@ -198,9 +201,10 @@ class VelocityEnv:
         )
         self.backend.load(scenarios.pool)
         # Recorded again: the table lies elsewhere now.
+        device = self.device
         works = self._plan_step, self._judge_step, self._observe_worlds
         self._plan, self._judge, self._observe = (
-            Recorded(compiled(work, self.device, "task"), self.device) for work in works
+            Recorded(compiled(work, device, self._compiles), device) for work in works
         )
 
     # The three parts of a step that lie between the calls of the backend.

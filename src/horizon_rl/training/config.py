@@ -69,7 +69,7 @@ class TrainCfg:
     task: TaskCfg = field(default_factory=TaskCfg)
     """The task."""
     learner: LearnerCfg = field(default_factory=LearnerCfg)
-    """Networks and PPO."""
+    """Networks and algorithm."""
 
     def __post_init__(self):
         for name in ("num_bodies", "num_envs", "rows_per_env", "phase_iterations"):

@@ -23,7 +23,6 @@ from horizon_rl.learning.checkpoint import (
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.graphs import is_on
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
@@ -41,7 +40,6 @@ class TorchLearner(Learner):
     def __init__(self, worlds: SimulatedWorlds, catalogue: Catalogue):
         """Build networks for the worlds' observations; torch's seed sets the weights."""
         cfg, device = worlds.cfg, worlds.env.device
-        allow_fast_matmul(device)
         self.cfg, self.catalogue, self.ranks = cfg, catalogue, worlds.ranks
         self.algorithm = build_learner(
             worlds.observations,
@@ -51,7 +49,7 @@ class TorchLearner(Learner):
             device,
             worlds.ranks,
         )
-        self.num_steps = cfg.learner.ppo.num_steps
+        self.num_steps = self.algorithm.num_steps
         self.steps_per_iteration = self.ranks.size * cfg.num_envs * self.num_steps
 
     @property
@@ -157,12 +155,3 @@ class TorchLearner(Learner):
         rate = torch.tensor(self.algorithm.learning_rate, dtype=torch.float64)
         tensors = {**state_tensors(self.algorithm), "learning_rate": rate}
         self.ranks.check_same(tensors)
-
-
-def allow_fast_matmul(device: torch.device) -> None:
-    """Let a GPU multiply matrices of single floats in TF32, unless HORIZON_TF32=0.
-
-    Inputs are rounded to 10 bits, sums stay in single precision.
-    """
-    if device.type == "cuda" and is_on("HORIZON_TF32"):
-        torch.set_float32_matmul_precision("high")

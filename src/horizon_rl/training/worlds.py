@@ -198,7 +198,8 @@ class SimulatedWorlds(Worlds):
         backend = make_backend(
             self.robots[0], num_worlds, self._device, self._num_threads
         )
-        return VelocityEnv(backend, self.cfg.task, max_records)
+        compiles = self.cfg.learner.compiles("task")
+        return VelocityEnv(backend, self.cfg.task, max_records, compiles=compiles)
 
 
 def _key(phase: int, distribution: Distribution) -> tuple[int, str]:

@@ -1,0 +1,222 @@
+"""The gradient steps of a PPO update, which stay on the device until the last one."""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Protocol
+
+import torch
+from rsl_rl.models import MLPModel
+from torch import Tensor, nn
+
+from horizon_rl.learning.actor import Actor
+from horizon_rl.learning.config import PpoCfg
+from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
+from horizon_rl.learning.optimizer import GuardedAdam
+from horizon_rl.learning.storage import Minibatch, SequenceStorage
+from horizon_rl.support.graphs import Recorded, compiled
+from horizon_rl.support.ranks import Ranks
+
+LOSS_FIGURES = ("surrogate", "value_loss", "entropy", "kl", "std", "clip_fraction")
+"""Figures of a minibatch's loss."""
+
+
+class ExtraLoss(Protocol):
+    """A term that is added to PPO's loss, as in distillation."""
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names of the figures that a call returns."""
+        ...
+
+    def __call__(
+        self, batch: Minibatch, actor: Actor, critic: MLPModel
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return a scalar to add to the loss, and scalars to report by name.
+
+        The actor has just seen the minibatch: `actor.output_mean` is the mean of its
+        actions, with gradient. A GPU records the call once and replays it, so tensors
+        that it reads must stay in place and nothing may wait for the device.
+        """
+        ...
+
+
+class GradientSteps:
+    """Takes one step per minibatch, along gradients averaged over the ranks."""
+
+    def __init__(
+        self,
+        actor: Actor,
+        critic: MLPModel,
+        storage: SequenceStorage,
+        cfg: PpoCfg,
+        device: str,
+        ranks: Ranks,
+        extra_losses: tuple[ExtraLoss, ...] = (),
+        compiles: bool = False,
+    ):
+        """Allocate what recorded steps read and write: see `Ppo` for the arguments."""
+        self.actor, self.critic, self.storage = actor, critic, storage
+        self.cfg, self.ranks, self.extra_losses = cfg, ranks, extra_losses
+        self._device = torch.device(device)
+        self._params = [*actor.parameters(), *critic.parameters()]
+        self.optimizer = GuardedAdam(self._params, cfg.learning_rate, device)
+        extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
+        self._loss_figures = (*LOSS_FIGURES, *extra_figures)
+        norms = "actor_grad_norm", "critic_grad_norm"
+        self._columns = (*self._loss_figures, *norms, "learning_rate", "refused")
+        # Two recordings: ranks average in between, which none should contain.
+        self.compute_gradients = Recorded(self._compute_gradients, device)
+        self._apply_gradients = Recorded(self._apply, device)
+        self._compiled_loss = compiled(self.loss, device, compiles)
+        size = storage.minibatch_size(cfg.num_minibatches, actor.is_recurrent)
+        self.ids = torch.zeros(size, dtype=torch.long, device=device)
+        """The current minibatch."""
+        self._row = torch.zeros(len(self._columns), device=device)
+        sizes = [param.numel() for param in self._params] + [len(self._loss_figures)]
+        self.gradient_and_figures = torch.zeros(sum(sizes), device=device)
+        """A minibatch's gradient, then the figures of its loss."""
+        *gradients, self._figures = self.gradient_and_figures.split(sizes)
+        self._gradients = [
+            flat.view_as(param)
+            for flat, param in zip(gradients, self._params, strict=True)
+        ]
+
+    def run(self, learning_rate: float) -> list[dict[str, float]]:
+        """Take all steps of an update; return figures of every minibatch.
+
+        Besides those of the loss: norms of the gradients before clipping, the learning
+        rate of the step, and whether a gradient was `refused` up to it.
+        """
+        self.optimizer.rate.fill_(learning_rate)
+        self.optimizer.found_inf.zero_()
+        if self.cfg.bf16:
+            self.recompute_log_probs()
+        table = []
+        for ids in self.minibatch_ids():
+            self.ids.copy_(ids)
+            self.compute_gradients()
+            self.ranks.average(self.gradient_and_figures)
+            self._apply_gradients()
+            table.append(self._row.clone())
+        rows = torch.stack(table).tolist()  # The one time that the host waits.
+        return [dict(zip(self._columns, row, strict=True)) for row in rows]
+
+    def minibatch_ids(self) -> Iterable[Tensor]:
+        """Cut the rollout into the minibatches of all passes."""
+        count, epochs = self.cfg.num_minibatches, self.cfg.num_epochs
+        whole = self.actor.is_recurrent
+        if not self.cfg.reshuffle:
+            return self.storage.minibatch_ids(count, epochs, whole)
+        passes = (self.storage.minibatch_ids(count, 1, whole) for _ in range(epochs))
+        return chain.from_iterable(passes)
+
+    def minibatch(self, ids: Tensor) -> Minibatch:
+        """Return a minibatch in the form that the actor reads."""
+        return self.storage.minibatch(ids, self.actor.is_recurrent)
+
+    @torch.no_grad()
+    def recompute_log_probs(self) -> None:
+        """Replace the stored policy by the same one in the update's precision.
+
+        Actions were drawn in single precision: against that, every ratio would be off
+        by the rounding of bfloat16, and its KL divergence would steer the rate.
+        """
+        storage, whole = self.storage, self.actor.is_recurrent
+        stored = (storage.actions_log_prob, *storage.distribution_params)
+        total = stored[0].shape[1] if whole else stored[0][..., 0].numel()
+        for ids in torch.arange(total, device=self._device).split(len(self.ids)):
+            batch = self.minibatch(ids)
+            self.evaluate_policy(batch)
+            log_prob = self.actor.get_output_log_prob(batch.actions).unsqueeze(-1)
+            computed = (log_prob, *self.actor.output_distribution_params)
+            for own, new in zip(stored, computed, strict=True):
+                (own if whole else own.flatten(0, 1))[(..., ids, slice(None))] = new
+
+    def evaluate_policy(self, batch: Minibatch) -> None:
+        """Set the actor's distribution to that of a minibatch's actions.
+
+        As upstream does, but without drawing actions that nobody takes.
+        """
+        with self._precision():
+            mean = self.actor(batch.observations, hidden_state=batch.past)
+        assert self.actor.distribution is not None
+        self.actor.distribution.update(mean.float())
+
+    def loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a minibatch and figures about it, all on the device."""
+        actor, cfg = self.actor, self.cfg
+        self.evaluate_policy(batch)
+        surrogate, clip_fraction = surrogate_loss(
+            actor.get_output_log_prob(batch.actions),
+            batch.old_actions_log_prob.squeeze(-1),
+            batch.advantages.squeeze(-1),
+            cfg.clip,
+        )
+        with self._precision():
+            value = self.critic(batch.observations)
+        values = value_loss(
+            value.float(),
+            batch.values,
+            batch.returns,
+            cfg.clip if cfg.clip_value_loss else None,
+        )
+        entropy = actor.output_entropy.mean()
+        with torch.no_grad():
+            kl = actor.get_kl_divergence(
+                batch.old_distribution_params, actor.output_distribution_params
+            ).mean()
+        loss = surrogate + cfg.value_coef * values - cfg.entropy_coef * entropy
+        figures = {
+            "surrogate": surrogate,
+            "value_loss": values,
+            "entropy": entropy,
+            "kl": kl,
+            "std": actor.output_std.mean(),
+            "clip_fraction": clip_fraction,
+        }
+        for extra_loss in self.extra_losses:
+            extra, extra_figures = extra_loss(batch, actor, self.critic)
+            loss = loss + extra
+            figures |= extra_figures
+        return loss, figures
+
+    def _precision(self) -> torch.autocast:
+        # Without its cache: what it casts first, for the past, it casts without
+        # gradient, and would use again where one is needed.
+        return torch.autocast(
+            self._device.type,
+            torch.bfloat16,
+            enabled=self.cfg.bf16,
+            cache_enabled=False,
+        )
+
+    def _compute_gradients(self) -> None:
+        loss, figures = self._compiled_loss(self.minibatch(self.ids))
+        self.optimizer.zero_grad()
+        loss.backward()
+        # Any: a gradient may be none at all, but not after a backward pass.
+        computed: list[Any] = [param.grad for param in self._params]
+        computed += [figures[name].detach() for name in self._loss_figures]
+        flat = [value.flatten() for value in computed]
+        torch.cat(flat, out=self.gradient_and_figures)
+
+    @torch.no_grad()
+    def _apply(self) -> None:
+        """Take a step along the computed gradient, and write the row of figures."""
+        cfg, rate = self.cfg, self.optimizer.rate
+        figures: dict[str, Tensor] = {}
+        figures.update(zip(self._loss_figures, self._figures, strict=True))
+        if cfg.schedule == "adaptive":
+            low, high = cfg.min_learning_rate, cfg.max_learning_rate
+            rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, low, high))
+        for param, gradient in zip(self._params, self._gradients, strict=True):
+            param.grad = gradient
+        for name, model in (("actor", self.actor), ("critic", self.critic)):
+            norm = nn.utils.clip_grad_norm_(model.parameters(), cfg.max_grad_norm)
+            figures[f"{name}_grad_norm"] = norm
+            # Once refused, always refused: until the host knows, nothing may follow.
+            refused = torch.maximum(self.optimizer.found_inf, ~norm.isfinite())
+            self.optimizer.found_inf.copy_(refused)
+        self.optimizer.step()
+        figures |= {"learning_rate": rate, "refused": self.optimizer.found_inf}
+        self._row.copy_(torch.stack([figures[name] for name in self._columns]))
