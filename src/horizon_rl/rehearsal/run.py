@@ -24,7 +24,7 @@ from horizon_rl.runs.paths import journal_of
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.training.loop import run_phases
-from horizon_rl.training.protocols import NoRecorder, PhaseResult
+from horizon_rl.training.protocols import PhaseResult, Recorder
 
 POLICY = "policy.json"
 
@@ -59,7 +59,7 @@ class RehearsalCfg:
         )
 
 
-class Rehearsal(NoRecorder):
+class Rehearsal(Recorder):
     """A curriculum, a synthetic policy, and the directory they live in, if any."""
 
     def __init__(

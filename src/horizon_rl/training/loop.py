@@ -31,7 +31,6 @@ from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.protocols import (
     Iteration,
     Learner,
-    NoRecorder,
     PhaseResult,
     Recorder,
     Worlds,
@@ -59,7 +58,7 @@ def run_phases(
         window: Gate L: the phase's last episodes that it judges.
         recorder: Keeps what happens on disk; without it, nothing is kept.
     """
-    recorder = recorder or NoRecorder()
+    recorder = recorder or Recorder()
     while (proposal := curriculum.ask()) and recorder.has_budget():
         began, before = perf_counter(), learner.snapshot()
         for following in curriculum.outlook():

@@ -123,36 +123,24 @@ class Learner(Protocol):
         ...
 
 
-class Recorder(Protocol):
-    """Where a run is recorded, and what ends it besides the curriculum."""
+class Recorder:
+    """Where a run is recorded, and what ends it besides the curriculum.
+
+    This one keeps nothing and never ends a run; others override what they need.
+    """
 
     def has_budget(self) -> bool:
         """Tell whether another phase may begin."""
-        ...
+        return True
 
-    def record_iteration(self, phase: int, iteration: Iteration) -> None: ...
+    def record_iteration(self, phase: int, iteration: Iteration) -> None:
+        """Keep an iteration's figures."""
 
     def record_evidence(self, phase: int, result: PhaseResult) -> None:
         """Keep the episodes behind a phase's numbers, before it is decided."""
-        ...
 
     def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None:
         """Write a checkpoint of what was learnt in a phase that is kept."""
-        ...
 
-    def record_times(self, times: PhaseTimes) -> None: ...
-
-
-class NoRecorder:
-    """Keeps nothing, and never ends a run."""
-
-    def has_budget(self) -> bool:
-        return True
-
-    def record_iteration(self, phase: int, iteration: Iteration) -> None: ...
-
-    def record_evidence(self, phase: int, result: PhaseResult) -> None: ...
-
-    def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None: ...
-
-    def record_times(self, times: PhaseTimes) -> None: ...
+    def record_times(self, times: PhaseTimes) -> None:
+        """Keep where a phase's seconds went."""

@@ -22,13 +22,13 @@ from horizon_rl.training.config import TrainCfg, widened_groups
 from horizon_rl.training.context import Context, read_context
 from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.loop import run_phases
-from horizon_rl.training.protocols import Iteration, PhaseResult
+from horizon_rl.training.protocols import Iteration, PhaseResult, Recorder
 from horizon_rl.training.worlds import SimulatedWorlds
 
 SCRATCH = "from scratch"
 
 
-class Run:
+class Run(Recorder):
     """A training run: it records what the loop does, and ends it with its budget."""
 
     curriculum: Curriculum
