@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +20,10 @@ from horizon_rl.robots import (
     Robot,
     build_robot,
     generate,
-    load_body,
-    load_mjcf,
     load_preset,
     preset_names,
 )
+from horizon_rl.robots.load import load_robot
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.task import (
@@ -215,13 +213,10 @@ def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
             others = [load_preset(name) for name in preset_names() if name != REFERENCE]
             others += generate(rng, cfg.num_bodies)
             bodies = [load_preset(REFERENCE)] * len(others) + others
-        case file if Path(file).suffix.lower() in (".xml", ".mjcf"):
-            return [load_mjcf(file)]
         case name:
             try:
-                bodies = [load_body(name)]
+                return [load_robot(name)]
             except InputError as error:
-                others = "generated, mixed, or an MJCF file, *.xml"
-                raise InputError(f"{error}; or {others}") from error
+                raise InputError(f"{error}; or generated, mixed") from error
     built = {body.name: build_robot(body) for body in bodies}
     return [built[body.name] for body in bodies]
