@@ -1,0 +1,118 @@
+"""Methods by name, and what all of them share: the reference, probes, outcomes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from evidence import FALLS, GOOD
+
+from horizon_rl.curriculum import (
+    Clock,
+    Curriculum,
+    CurriculumCfg,
+    EarlyCfg,
+    Episodes,
+    Evidence,
+    Horizon,
+    choose_method,
+)
+from horizon_rl.curriculum.evidence import fair_episodes, outcomes_of
+from horizon_rl.curriculum.method import make_method, name_of, settings_of
+from horizon_rl.domains import AtLevels
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode
+
+MEASURED = Evidence(
+    length=0.95,
+    tracking_error=0.2,
+    checkpoint_error=0.2,
+    checkpoint_return=20.0,
+    candidate_error=0.3,
+    candidate_return=30.0,
+)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Horizon(early=EarlyCfg(looks=(0.5,), min_episodes=7)),
+        choose_method("linear", CurriculumCfg(max_phases=3), clock_phases=4),
+    ],
+)
+def test_name_and_settings_give_the_method_again(method):
+    name, settings = name_of(method), settings_of(method)
+    assert make_method(name, method.cfg, settings) == method
+
+
+def test_unknown_method_is_refused_with_those_that_exist():
+    with pytest.raises(InputError, match="did you mean 'horizon'.*no-rollback"):
+        choose_method("horizont", CurriculumCfg())
+
+
+def test_clock_in_the_settings_is_the_clock():
+    cfg = choose_method("wide", CurriculumCfg()).cfg
+    assert isinstance(choose_method("horizon", cfg), Clock)
+
+
+def test_commit_sets_the_reference_and_a_rollback_leaves_it():
+    curriculum = Curriculum(["mass", "com"])
+    assert curriculum.state.reference is None
+    curriculum.tell(MEASURED)
+    first = curriculum.state.reference
+    assert first and (first.phase, first.error, first.value) == (0, 0.3, 30.0)
+    curriculum.tell(replace(MEASURED, length=0.1))
+    assert curriculum.state.reference == first
+    curriculum.tell(replace(MEASURED, checkpoint_error=0.3, checkpoint_return=30.0))
+    second = curriculum.state.reference
+    assert second and second.phase == 2
+    assert second.distribution == AtLevels({"mass": 0.0, "com": 0.05})
+
+
+def test_evidence_on_record_says_what_it_was_compared_with():
+    curriculum = Curriculum(["mass"])
+    curriculum.tell(MEASURED)
+    decision = curriculum.tell(replace(MEASURED, checkpoint_error=0.32))
+    assert decision.verdict.preserved is False, "0.32 is more than 5 % above 0.3"
+    evidence = curriculum.entries[1].evidence
+    assert (evidence.reference_error, evidence.reference_return) == (0.3, 30.0)
+    # A phase that was cut short was not compared with anything.
+    curriculum.tell(Evidence(length=0.1, tracking_error=None, aborted=True))
+    assert curriculum.entries[2].evidence.reference_error is None
+
+
+def test_probe_sets_name_what_must_be_measured():
+    curriculum = Curriculum(["mass", "com"])
+    assert curriculum.state.probes.keys() == {"anchor", "candidate"}
+    curriculum.tell(GOOD)
+    sets = curriculum.state.probes
+    assert sets["anchor"].phase is None
+    assert sets["candidate"].phase == 1
+    assert sets["candidate"].distribution == AtLevels({"mass": 0.05, "com": 0.0})
+    assert sets["checkpoint"].phase == 0
+    curriculum.tell(FALLS)
+    assert curriculum.state.probes["checkpoint"] == sets["checkpoint"]
+
+
+def test_iterations_and_env_steps_are_counted_once_in_the_state():
+    curriculum = Curriculum(["mass"])
+    for evidence in (GOOD, FALLS):
+        curriculum.tell(replace(evidence, iterations=7, env_steps=100))
+    state = curriculum.state
+    assert (state.phase, state.iterations, state.env_steps) == (2, 14, 200)
+
+
+def test_outcomes_are_the_fair_episodes_with_their_instances():
+    episodes = Episodes(
+        start=np.array([3, -2, 0, 9]),
+        length=np.array([10, 10, 4, 1]),
+        tracking_error=np.array([0.1, 0.2, 0.3, 0.4]),
+        row=np.array([5, 6, 7, 8]),
+        values=np.array([[0.5, -1.0], [0.0, 0.0], [1.0, 0.25], [0.0, 0.0]]),
+    )
+    fair = fair_episodes(episodes, phase_steps=15, max_length=10)
+    first, second = outcomes_of(fair, max_length=10)
+    assert (first.row, first.length, first.values) == (7, 0.4, (1.0, 0.25))
+    assert (second.row, second.length, second.tracking_error) == (5, 1.0, 0.1)
+    evidence = replace(GOOD, outcomes=(first, second))
+    assert decode(Evidence, encode(evidence)) == evidence
+    assert '"row":7' in dumps(encode(evidence))
