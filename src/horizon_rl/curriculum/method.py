@@ -7,7 +7,15 @@ from typing import Any, Protocol, TypeVar
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence
-from horizon_rl.curriculum.state import Decision, Reference, State
+from horizon_rl.curriculum.gates import Verdict, judge
+from horizon_rl.curriculum.state import (
+    Action,
+    Decision,
+    Event,
+    Proposal,
+    Reference,
+    State,
+)
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode, encode
 
@@ -100,12 +108,43 @@ def budget_spent(state: State, cfg: CurriculumCfg) -> str | None:
     return None
 
 
-def book(state: State, evidence: Evidence, *, commits: bool) -> State:
-    """Count what the phase on trial cost, and take it as reference if it is committed."""
-    proposal, reference = state.proposal, state.reference
-    if proposal is None:
+def on_trial(state: State) -> Proposal:
+    """Return the phase to judge; a run that has ended has none."""
+    if state.proposal is None:
         raise InputError(f"the run has ended ({state.ended}): no phase to judge")
-    if commits:
+    return state.proposal
+
+
+def judge_phase(state: State, evidence: Evidence, cfg: CurriculumCfg) -> Verdict:
+    """Judge the phase on trial by the gates; C needs something to preserve."""
+    preservation = cfg.gates.preservation and state.reference is not None
+    return judge(evidence, cfg.gates, preservation=preservation)
+
+
+def conclude(
+    proposal: Proposal,
+    action: Action,
+    verdict: Verdict,
+    reason: str,
+    events: tuple[Event, ...] = (),
+) -> Decision:
+    """Return the decision on a phase."""
+    return Decision(
+        phase=proposal.phase,
+        kind=proposal.kind,
+        frontier=proposal.frontier,
+        candidate=proposal.candidate,
+        action=action,
+        verdict=verdict,
+        reason=reason,
+        events=events,
+    )
+
+
+def book(state: State, evidence: Evidence, action: Action) -> State:
+    """Count what the phase on trial cost, and take it as reference if it is committed."""
+    proposal, reference = on_trial(state), state.reference
+    if action == "commit":
         reference = Reference(
             phase=proposal.phase,
             distribution=proposal.distribution,

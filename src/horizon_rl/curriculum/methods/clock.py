@@ -7,8 +7,14 @@ from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence
 from horizon_rl.curriculum.frontier import Frontier, commit
-from horizon_rl.curriculum.gates import judge
-from horizon_rl.curriculum.method import book, budget_spent, register_method
+from horizon_rl.curriculum.method import (
+    book,
+    budget_spent,
+    conclude,
+    judge_phase,
+    on_trial,
+    register_method,
+)
 from horizon_rl.curriculum.state import Decision, Event, Proposal, State
 from horizon_rl.support.errors import InputError
 
@@ -30,28 +36,18 @@ class Clock:
         return self._propose(State(frontiers=(frontier,)))
 
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
-        cfg, proposal, (before,) = self.cfg, state.proposal, state.frontiers
-        if proposal is None:
-            raise InputError(f"the run has ended ({state.ended}): no phase to judge")
-        preservation = cfg.gates.preservation and state.reference is not None
-        verdict = judge(evidence, cfg.gates, preservation=preservation)
+        proposal, (before,) = on_trial(state), state.frontiers
+        verdict = judge_phase(state, evidence, self.cfg)
         level, gates = proposal.candidate, "passed" if verdict.passed else "failed"
-        after = commit(before, level, cfg)
-        events = []
-        if after.status == "complete" != before.status:
-            events.append(Event("complete", before.name, level))
-        judged = replace(book(state, evidence, commits=True), frontiers=(after,))
-        return self._propose(judged), Decision(
-            phase=proposal.phase,
-            kind="clock",
-            frontier=before.name,
-            candidate=level,
-            action="commit",
-            verdict=verdict,
-            reason=f"{before.name} {level:.3g} by the clock, gates {gates}: "
-            f"{verdict.reason}",
-            events=tuple(events),
+        reason = f"{before.name} {level:.3g} by the clock, gates {gates}: "
+        after = commit(before, level, self.cfg)
+        arrives = after.status == "complete" != before.status
+        events = (Event("complete", before.name, level),) if arrives else ()
+        judged = replace(book(state, evidence, "commit"), frontiers=(after,))
+        decision = conclude(
+            proposal, "commit", verdict, reason + verdict.reason, events
         )
+        return self._propose(judged), decision
 
     def looks(self, state: State) -> tuple[float, ...]:
         return (1.0,)  # A phase that ends as it must is not worth a look.

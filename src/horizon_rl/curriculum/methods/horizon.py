@@ -17,8 +17,15 @@ from horizon_rl.curriculum.frontier import (
     reopen,
     roll_back,
 )
-from horizon_rl.curriculum.gates import Verdict, judge
-from horizon_rl.curriculum.method import book, budget_spent, register_method
+from horizon_rl.curriculum.gates import Verdict
+from horizon_rl.curriculum.method import (
+    book,
+    budget_spent,
+    conclude,
+    judge_phase,
+    on_trial,
+    register_method,
+)
 from horizon_rl.curriculum.state import (
     Action,
     Decision,
@@ -60,27 +67,17 @@ class Horizon:
 
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
         """Judge the phase on trial by its evidence, and propose the next."""
-        cfg, proposal = self.cfg, state.proposal
-        if proposal is None:
-            raise InputError(f"the run has ended ({state.ended}): no phase to judge")
-        preservation = cfg.gates.preservation and state.reference is not None
-        verdict = judge(evidence, cfg.gates, preservation=preservation)
+        cfg, proposal = self.cfg, on_trial(state)
+        verdict = judge_phase(state, evidence, cfg)
         action = _choose_action(proposal, verdict, cfg)
         judged = replace(
-            book(state, evidence, commits=action == "commit"),
+            book(state, evidence, action),
             frontiers=_settle(state.frontiers, proposal, action, cfg),
         )
         following = _propose(judged, cfg)
-        return following, Decision(
-            phase=proposal.phase,
-            kind=proposal.kind,
-            frontier=proposal.frontier,
-            candidate=proposal.candidate,
-            action=action,
-            verdict=verdict,
-            reason=_explain(proposal, action, verdict, judged),
-            events=_changes(state, judged) + _changes(judged, following),
-        )
+        reason = _explain(proposal, action, verdict, judged)
+        events = _changes(state, judged) + _changes(judged, following)
+        return following, conclude(proposal, action, verdict, reason, events)
 
     def looks(self, state: State) -> tuple[float, ...]:
         return (*self.early.looks, 1.0)
@@ -89,12 +86,9 @@ class Horizon:
         seen = look_early(
             window, index, max_length=longest, gates=self.cfg.gates, cfg=self.early
         )
-        proposal = state.proposal
-        can_fail = proposal is not None and proposal.kind != "baseline"
         # A collapse is worth cutting short only where there is something to restore.
-        if seen == "abort" and not (can_fail and self.cfg.rollback):
-            return "go on"
-        return seen
+        can_fail = on_trial(state).kind != "baseline" and self.cfg.rollback
+        return "go on" if seen == "abort" and not can_fail else seen
 
 
 def choose(frontiers: tuple[Frontier, ...], cfg: CurriculumCfg) -> Frontier | None:
