@@ -19,7 +19,7 @@ from horizon_rl.policies import deployment
 from horizon_rl.policies.deployment import nominal_pool, standalone_mjcf
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
-from horizon_rl.policies.metadata import describe_joints
+from horizon_rl.policies.metadata import describe_robot
 from horizon_rl.policies.onnx_graph import METADATA, to_onnx
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import (
@@ -99,15 +99,18 @@ def test_metadata_holds_joints_motors_and_record(exported):
 def test_motors_are_scaled_to_the_body_or_its_own():
     def joints(name, motors):
         robot = build_robot(load_preset(name))
-        return describe_joints(nominal_pool(robot, paper_catalogue(), motors))
+        pool = nominal_pool(robot, paper_catalogue(), motors)
+        return describe_robot(pool, motors)["joints"]
 
     b2, go2 = load_preset("b2"), load_preset("go2")
     mass = b2.body_mass_kg / go2.body_mass_kg
     length = b2.leg_length_m / go2.leg_length_m
     scaled = joints("b2", "scaled")
-    assert scaled.stiffness_nm_rad[0] == pytest.approx(40.0 * mass * length)
-    assert scaled.velocity_limit_rad_s[0] == pytest.approx(30.0 * length**-0.5)
-    assert joints("b2", "own").torque_limit_nm[:3] == pytest.approx(b2.torque_limit_nm)
+    assert scaled["stiffness_nm_rad"][0] == pytest.approx(40.0 * mass * length)
+    assert scaled["velocity_limit_rad_s"][0] == pytest.approx(30.0 * length**-0.5)
+    assert joints("b2", "own")["torque_limit_nm"][:3] == pytest.approx(
+        b2.torque_limit_nm
+    )
 
 
 def test_catalogue_without_motors_leaves_the_robot_its_own():

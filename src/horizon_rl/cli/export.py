@@ -78,13 +78,15 @@ def _check_out(flag: str, path: Path, suffix: str) -> None:
 
 
 def _print(cmd: ExportCmd, exported: Exported) -> None:
-    meta = exported.metadata
-    levels = (f"{name} {level:.2f}" for name, level in meta.training.levels.items())
+    meta, robot = exported.metadata, exported.metadata["robot"]
+    levels = (
+        f"{name} {level:.2f}" for name, level in meta["training"]["levels"].items()
+    )
     lines = {
         "file": f"{cmd.out}, {len(exported.content) / 1024:.0f} KiB",
-        "policy": f"{meta.name}, {meta.kind}, remembers {meta.window} steps",
+        "policy": f"{meta['name']}, {meta['kind']}, remembers {meta['window']} steps",
         "levels": ", ".join(levels) or "baseline",
-        "robot": f"{meta.robot.name}, {meta.robot.motors} motors"
+        "robot": f"{robot['name']}, {robot['motors']} motors"
         + (f", in {cmd.mjcf}" if cmd.mjcf else ""),
         "in": _shapes(exported.inputs),
         "out": _shapes(exported.outputs),

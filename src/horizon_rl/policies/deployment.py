@@ -3,30 +3,28 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
-from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
+from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import Pool, build_pool
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.policies.check import compare, measure_latency
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.metadata import (
-    Limits,
-    Metadata,
-    Training,
+    SCHEMA,
     describe_control,
-    describe_joints,
-    describe_observation,
     describe_robot,
+    describe_training,
 )
 from horizon_rl.policies.onnx import OnnxPolicy
 from horizon_rl.policies.onnx_graph import METADATA, to_onnx
-from horizon_rl.policies.shipped import find_checkpoint, model_names, read_model
+from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.robots import Robot, build_spec, load_body, load_robot
 from horizon_rl.support.errors import InputError, RunError
-from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.support.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
 
 TOLERANCE = 1e-4
@@ -40,7 +38,8 @@ class Exported:
 
     content: bytes
     """Of the ONNX file."""
-    metadata: Metadata
+    metadata: dict[str, Any]
+    """What is in the file: see `horizon_rl.policies.metadata`."""
     inputs: dict[str, tuple[int, ...]]
     outputs: dict[str, tuple[int, ...]]
     largest_difference: float
@@ -72,26 +71,20 @@ def export_policy(
         actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
         task = decode(TaskCfg, checkpoint.record.config.get("task"))
         catalogue = decode(Catalogue, checkpoint.record.catalogue)
-        training = describe_training(source, checkpoint.record, catalogue)
+        training = describe_training(source, checkpoint.record, catalogue, task)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     pool = nominal_pool(body, catalogue, motors)
-    metadata = Metadata(
-        name=Path(source).resolve().name,
-        kind=actor.kind,
-        window=actor.window,
-        observation=describe_observation(task),
-        control=describe_control(task),
-        joints=describe_joints(pool),
-        robot=describe_robot(body, motors),
-        limits=Limits(
-            max_speed_m_s=task.command.max_speed,
-            max_yaw_rate_rad_s=task.command.max_yaw_rate,
-            tilt_limit_deg=task.tilt_limit_deg,
-        ),
-        training=training,
-    )
-    content = to_onnx(actor, {METADATA: dumps(encode(metadata))})
+    metadata = {
+        "schema": SCHEMA,
+        "name": Path(source).resolve().name,
+        "kind": actor.kind,
+        "window": actor.window,
+        **describe_control(task),
+        **describe_robot(pool, motors),
+        **training,
+    }
+    content = to_onnx(actor, {METADATA: dumps(metadata)})
     file = OnnxPolicy(content)
     difference, observations = compare(actor, file, pool, task, tell)
     # NaN fails the comparison too.
@@ -124,32 +117,6 @@ def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
     catalogue = Catalogue((*kept, *others))
     first = np.zeros(1, dtype=int)
     return build_pool([robot], catalogue, middle_instance(catalogue), first)
-
-
-def describe_training(
-    source: str, record: CheckpointRecord, catalogue: Catalogue
-) -> Training:
-    """Describe how a policy was trained, as far as its checkpoint says."""
-    config = record.config
-    shipped = None
-    if source in model_names():
-        shipped = encode(read_model(source))
-        del shipped["results"]
-    return Training(
-        version=record.version,
-        weights_sha256=record.weights_sha256,
-        seed=record.seed,
-        method=config.get("method"),
-        groups=config.get("groups"),
-        bodies=config.get("robot"),
-        counters=record.counters,
-        levels=record.levels,
-        ranges={
-            name: (span.low, span.high)
-            for name, span in catalogue.ranges(record.levels).items()
-        },
-        shipped=shipped,
-    )
 
 
 def standalone_mjcf(robot: str) -> str:

@@ -21,7 +21,7 @@ TYPES = {
     "tensor(bool)": np.bool_,
 }
 
-Memory = dict[str, np.ndarray]
+OnnxMemory = dict[str, np.ndarray]
 """What one call of the file remembers for the next, by the name of its input."""
 
 
@@ -54,10 +54,14 @@ class OnnxPolicy:
         self._obs_name = inputs[0].name
         self._is_for_one = inputs[0].shape[0] == 1
         self._sources = {x.name: _output_of(x.name, self.outputs) for x in inputs[1:]}
-        self._types = {x.name: _type(x.type) for x in inputs[1:]}
+        for x in inputs[1:]:
+            if x.type not in TYPES:
+                accepted = ", ".join(TYPES)
+                raise InputError(f"an input of type {x.type}; accepted: {accepted}")
+        self._types = {x.name: TYPES[x.type] for x in inputs[1:]}
         self.blank(1)  # Refuses memory of no fixed size.
         self._num_worlds = 0
-        self._memories: list[Memory] = []
+        self._memories: list[OnnxMemory] = []
         """One for every call of a step: each world's own, or one for all of them."""
         texts = self._session.get_modelmeta().custom_metadata_map
         self.action_scale = _action_scale(texts) if METADATA in texts else None
@@ -86,7 +90,7 @@ class OnnxPolicy:
         actions = np.concatenate([self.step(obs, memory) for obs, memory in calls])
         return torch.from_numpy(actions).to(actor.device)
 
-    def step(self, obs: np.ndarray, memory: Memory) -> np.ndarray:
+    def step(self, obs: np.ndarray, memory: OnnxMemory) -> np.ndarray:
         """Call the file once; `memory` then holds what it remembers.
 
         Args:
@@ -105,7 +109,7 @@ class OnnxPolicy:
             memory[name] = results[output].astype(self._types[name], copy=False)
         return np.asarray(found[0], dtype=np.float32)
 
-    def blank(self, num_worlds: int) -> Memory:
+    def blank(self, num_worlds: int) -> OnnxMemory:
         """Return the memory of a call in which all episodes begin."""
         memory = {}
         for name, kind in self._types.items():
@@ -155,9 +159,3 @@ def _output_of(name: str, outputs: Collection[str]) -> str:
         f"its input '{name}' has no output 'next_{name}' to be fed from; outputs: "
         f"{', '.join(outputs)}"
     )
-
-
-def _type(kind: str) -> type:
-    if kind not in TYPES:
-        raise InputError(f"an input of type {kind}; accepted: {', '.join(TYPES)}")
-    return TYPES[kind]

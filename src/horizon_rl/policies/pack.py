@@ -6,11 +6,11 @@ Of a run's checkpoint the run's journal and the episodes behind its verdicts com
 `horizon study` can compute every verdict again.
 """
 
-import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import tyro
 
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
 from horizon_rl.policies.shipped import RECORD, RUN, ModelRecord
@@ -30,8 +30,19 @@ def pack_model(checkpoint: Path, folder: Path, record: ModelRecord) -> None:
         copy_record(run, folder / RUN)
 
 
-def describe(checkpoint: Path, told: dict[str, Any]) -> ModelRecord:
-    """Put together what a checkpoint and its run say of its making, and what is told."""
+def main(
+    checkpoint: Path,
+    name: str,
+    /,
+    *,
+    about: str,
+    command: str,
+    commit: str,
+    hardware: str,
+    start: str = "",
+    results: tuple[Path, ...] = (),
+) -> None:
+    """Write a shipped policy; see `ModelRecord` for what is to be told of it."""
     record, run = load_checkpoint(checkpoint).record, run_of(checkpoint)
     steps, seconds = record.counters["env_steps"], 0.0
     if run:
@@ -39,33 +50,23 @@ def describe(checkpoint: Path, told: dict[str, Any]) -> ModelRecord:
         files = read_run(journal_of(run), evidence=False)
         steps = files.journal.state.env_steps
         seconds = float(files.phase_times().sum())
-    return ModelRecord(
+    evaluations = []
+    for file in results:
+        found = json.loads(file.read_text())
+        evaluations += found if isinstance(found, list) else [found]
+    model = ModelRecord(
+        about=about,
+        command=command,
+        commit=commit,
+        hardware=hardware,
         env_steps=steps,
         minutes=round(seconds / 60.0, 2),
         seed=record.seed,
-        **told,
+        start=start,
+        results=tuple(evaluations),
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("name")
-    texts = ("about", "command", "commit", "hardware")
-    for text in texts:
-        parser.add_argument(f"--{text}", required=True)
-    parser.add_argument("--start", default="")
-    parser.add_argument("--results", type=Path, nargs="*", default=[])
-    args = parser.parse_args()
-    results = []
-    for file in args.results:
-        found = json.loads(file.read_text())
-        results += found if isinstance(found, list) else [found]
-    told = {text: getattr(args, text) for text in (*texts, "start")}
-    told["results"] = tuple(results)
-    record = describe(args.checkpoint, told)
-    pack_model(args.checkpoint, Path(__file__).parent / "models" / args.name, record)
+    pack_model(checkpoint, Path(__file__).parent / "models" / name, model)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

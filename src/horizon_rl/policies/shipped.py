@@ -77,18 +77,14 @@ def read_model(name: str) -> ModelRecord:
     return decode(ModelRecord, json.loads(path.read_text("utf-8")))
 
 
-def record_of(run: Path) -> ModelRecord | None:
-    """Return the record of the shipped policy that came of the run in a directory."""
+def start_of(run: Path) -> str | None:
+    """Say what the run of a shipped policy started from, if that has another name now."""
     folder = run.resolve().parent
-    shipped = run.name == RUN and folder.parent == _folder().resolve()
-    return read_model(folder.name) if shipped else None
+    if run.name != RUN or folder.parent != _folder().resolve():
+        return None
+    start = read_model(folder.name).start
+    return f"from {start}" if start else None
 
 
 def _folder() -> Path:
     return Path(str(files("horizon_rl.policies"))) / "models"
-
-
-def start_of(run: Path) -> str | None:
-    """Say what the run of a shipped policy started from, if that has another name now."""
-    model = record_of(run)
-    return f"from {model.start}" if model and model.start else None
