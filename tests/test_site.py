@@ -19,6 +19,7 @@ PAGES = (
     "index",
     "own-domain",
     "results",
+    "studies/2026-11-15-transformer-100m",
     "api/curriculum",
     "sources/examples/payload.py",
 )
@@ -80,13 +81,13 @@ def test_a_page_shows_without_errors_and_asks_nobody_else(page, address, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_a_phone(page, address, name):
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{address}/{name}.html", wait_until="networkidle")
+    page.goto(f"{address}/{name}.html")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390, f"{name} is {width} px wide"
 
 
 def test_search_finds_a_guide(page, address):
-    page.goto(f"{address}/index.html", wait_until="networkidle")
+    page.goto(f"{address}/index.html")
     page.locator("input.md-search__input").click()
     page.keyboard.type("latency")
     found = page.locator("a.md-search-result__link[href*='own-domain']").first
