@@ -8,7 +8,7 @@ import pytest
 from horizon_rl.evaluation.explain import bin_success, explain, quantities, worst
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.show.evaluation_tables import factors_table
-from horizon_rl.show.failure_figure import draw_failures
+from horizon_rl.show.failure_figure import failure_figure
 from horizon_rl.task import EpisodeTable
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -90,7 +90,7 @@ def test_table_leaves_a_gap_where_no_scenario_lies(column):
     few = replace(column, instances=column.instances | {"mass.scale": mass})
     won = np.array([True, True, False, False, False])
     factors = [f for f in explain(few, won) if f.name == "mass.scale"]
-    shares = list(factors_table("all", factors).columns[3].cells)
+    shares = [row[3] for row in factors_table("all", factors).rows]
     # Eight steps from 0 to 8, the last of which holds both 7 and 8.
     assert [str(cell).split() for cell in shares] == [
         ["100", "0", *["-"] * 5, "0"],
@@ -149,5 +149,5 @@ def test_worst_ended_first_or_tracked_worst(column):
 
 def test_figure_is_a_picture(column, tmp_path):
     factors = explain(column, column.instances["mass.scale"] <= 2.0)
-    draw_failures(tmp_path / "a.png", "title", factors[:4])
+    failure_figure(factors[:4], "title").savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(PNG)

@@ -13,10 +13,10 @@ from importlib import import_module
 from io import TextIOWrapper
 
 import tyro
-from rich.table import Table
 
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
+from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError, RunError, unknown
 
 # Before torch is imported. Its threads wait for each other by spinning, which on a busy
@@ -28,7 +28,7 @@ COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
     "train": ("TrainCmd", "a policy, its physics widened while it copes"),
     "status": ("StatusCmd", "how a run is doing, from its files alone"),
-    "diagnose": ("DiagnoseCmd", "whether the gates of past runs foretold progress"),
+    "diagnose": ("DiagnoseCmd", "whether the gates of past runs predicted progress"),
     "study": ("StudyCmd", "training runs side by side, and their verdicts again"),
     "report": ("ReportCmd", "runs as one page to keep and share"),
     "watch": ("WatchCmd", "the same page, live while a run trains"),
@@ -98,7 +98,7 @@ def _dispatch(args: list[str]) -> int:
         kind,
         prog=f"horizon {name}",
         args=rest,
-        # A command whose defaults hang on its flags says so itself.
+        # A command whose defaults depend on its flags says so itself.
         default=module.default(rest) if hasattr(module, "default") else None,
         config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagCreatePairsOff),
     )
@@ -107,14 +107,12 @@ def _dispatch(args: list[str]) -> int:
 
 
 def _print_help() -> None:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-    for name, (_, about) in COMMANDS.items():
-        table.add_row(f"[bold]{name}[/]", about)
+    rows = ((Cell(f"  {name}", "bold"), about) for name, (_, about) in COMMANDS.items())
     console = Terminal()
     console.print("usage: horizon COMMAND [OPTIONS]\n", markup=False)
     console.print("Recoverability-governed curricula for legged robots.\n")
-    console.print(table)
-    console.print("\nhorizon COMMAND --help explains a command.")
+    console.print_table(Table("", ("", ""), tuple(rows), align="l"))
+    console.print("horizon COMMAND --help explains a command.")
 
 
 def _show_warning(said, message, category, filename, lineno, file=None, line=None):

@@ -1,25 +1,22 @@
 """The table at the end of a run: its start and its end on a small suite."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.status import Status
-
 from horizon_rl.cli.common import Terminal
+from horizon_rl.cli.progress import show_progress
 from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import needs_extra
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache
-    from horizon_rl.evaluation.evaluate import Evaluator, Progress
+    from horizon_rl.evaluation.evaluate import Evaluator
+    from horizon_rl.evaluation.results import to_json
     from horizon_rl.evaluation.suite import Column, spans_at
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import load_policy
-    from horizon_rl.show.evaluation_tables import side_by_side
+    from horizon_rl.show.scores import score_suite, suite_table
 
 SEVERITY = 0.5
 
@@ -43,25 +40,14 @@ def print_before_after(
     suite = replace(suite, columns=(*wanted, columns["all"]))
     num_episodes = min(num_episodes, suite.num_episodes)
     evaluator = Evaluator(ArrayCache(None), device)
-    evaluations = {}
-    for name, path in (("before", before), ("after", after)):
-        with _telling(f"{name}: {num_episodes} fresh scenarios a column") as tell:
-            policy = load_policy(str(path), name)
-            evaluations[name] = [evaluator.evaluate(policy, suite, num_episodes, tell)]
-    Terminal().print(side_by_side(evaluations, None, {}))
-
-
-@contextmanager
-def _telling(text: str) -> Iterator[Progress]:
-    """Tell on stderr how far an evaluation is."""
-    console = Console(stderr=True)
-    status = console.status(text) if console.is_terminal else nullcontext()
-    if not console.is_terminal:
-        print(f"evaluating {text}", file=sys.stderr)
-
-    def tell(column: str, done: int, total: int) -> None:
-        if isinstance(status, Status):
-            status.update(f"{text}, {column}: {done / total:.0%}")
-
-    with status:
-        yield tell
+    policies = [
+        load_policy(str(path), name)
+        for name, path in (("before", before), ("after", after))
+    ]
+    with show_progress(len(policies)) as show:
+        found = [
+            evaluator.evaluate(policy, suite, num_episodes, show(k, policy.name, suite))
+            for k, policy in enumerate(policies)
+        ]
+    records = [to_json(evaluation, None, {}, {}) for evaluation in found]
+    Terminal().print_table(suite_table(score_suite(records), intervals=False))

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.table import Table
 
 from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.record import append_record
 from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.show.table import Table
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.records import encode
 
@@ -90,12 +90,8 @@ def run(cmd: BenchCmd) -> None:
     if part.json:
         print_json(figures)
         return
-    table = Table(title=f"{title}, medians", title_justify="left", box=None)
-    table.add_column("what")
-    table.add_column("figure", justify="right")
-    for name, value in figures.items():
-        table.add_row(*_row(name, value))
-    Terminal().print(table)
+    rows = tuple(_row(name, value) for name, value in figures.items())
+    Terminal().print_table(Table(f"{title}, medians", ("what", "figure"), rows))
 
 
 def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:

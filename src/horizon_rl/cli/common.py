@@ -17,6 +17,7 @@ from rich.console import Console
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.policies.shipped import RUN, model_names, model_path
 from horizon_rl.runs.paths import journal_of, journals_under, last_written
+from horizon_rl.show.table import Table, print_table
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode
 
@@ -153,6 +154,9 @@ class Terminal(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def print_table(self, table: Table) -> None:
+        print_table(self, table)
 
 
 def print_json(data: Any) -> None:

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import tyro
-from rich import box
-from rich.markup import escape
-from rich.table import Table
 
 from horizon_rl.cli.common import CatalogueFlag, Terminal, print_json, read_catalogue
 from horizon_rl.domains import Catalogue, Levels, Range
+from horizon_rl.show.table import Cell, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +28,7 @@ def run(cmd: DomainsCmd) -> None:
     if cmd.json:
         print_json(data)
     else:
-        Terminal().print(_table(data))
+        Terminal().print_table(_table(data))
 
 
 def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
@@ -63,21 +61,14 @@ def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
 
 
 def _table(data: dict[str, Any]) -> Table:
-    table = Table(
-        title="Domain groups",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("parameter", no_wrap=True)
-    for name in ("baseline", "at level", "limit", "coverage"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows: list[tuple[str | Cell, ...]] = []
     for name, group in data["groups"].items():
-        table.add_section()
-        heading = f"[bold]{escape(name)}[/] at level {group['level']:g}"
-        table.add_row(heading, "", "", "", f"[bold]{group['coverage']:.1%}[/]")
+        heading = Cell(f"{name} at level {group['level']:g}", "bold")
+        covered = Cell(f"{group['coverage']:.1%}", "bold")
+        rows += [(), (heading, "", "", "", covered)]
         for key, parameter in group["parameters"].items():
             label = f"  {key}" + (f", {parameter['unit']}" if parameter["unit"] else "")
             ranges = (str(Range(*parameter[k])) for k in ("baseline", "range", "limit"))
-            table.add_row(escape(label), *ranges, f"{parameter['coverage']:.1%}")
-    return table
+            rows.append((label, *ranges, f"{parameter['coverage']:.1%}"))
+    headings = ("parameter", "baseline", "at level", "limit", "coverage")
+    return Table("Domain groups", headings, tuple(rows))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from horizon_rl.cli.common import (
     CatalogueFlag,
@@ -38,11 +37,15 @@ with needs_extra("train"):
         load_policy,
     )
     from horizon_rl.show.evaluation_tables import (
-        comparison,
+        comparison_table,
         factors_table,
         failures_table,
-        one_policy,
-        side_by_side,
+    )
+    from horizon_rl.show.scores import (
+        describe_suite,
+        policy_table,
+        score_suite,
+        suite_table,
     )
 
 
@@ -113,11 +116,12 @@ def run(cmd: EvalCmd) -> None:
         }
         if suite.about:
             console.print(suite.about, style="dim", markup=False)
-        _print_tables(console, evaluations, stand, impossible)
+        context = {"software": software(), "device": str(evaluator.device)}
+        records = [to_json(e, stand, impossible, context) for e in evaluations]
+        results += records
+        _print_tables(console, records, evaluations)
         if cmd.explain:
             _explain(console, evaluations[0], cmd.explain, cmd.figures)
-        context = {"software": software(), "device": str(evaluator.device)}
-        results += [to_json(e, stand, impossible, context) for e in evaluations]
     if cmd.json:
         data = results[0] if len(results) == 1 else results
         write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
@@ -165,31 +169,30 @@ def _refuse_doubles(policies: Sequence[EvaluatedPolicy]) -> None:
 
 
 def _print_tables(
-    console: Console,
+    console: Terminal,
+    records: Sequence[dict[str, Any]],
     evaluations: Sequence[Evaluation],
-    stand: Evaluation | None,
-    impossible: dict[str, float],
 ) -> None:
-    if len(evaluations) == 1:
-        console.print(one_policy(evaluations[0], stand, impossible))
+    if len(records) == 1:
+        console.print_table(policy_table(records[0]))
         return
+    console.print_table(suite_table(score_suite(records), intervals=False))
     methods: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         methods.setdefault(evaluation.policy.name, []).append(evaluation)
-    console.print(side_by_side(methods, stand, impossible))
     if len(methods) > 1:
-        console.print(comparison(methods))
+        console.print_table(comparison_table(methods))
 
 
 def _explain(
-    console: Console, evaluation: Evaluation, column: str, folder: Path | None
+    console: Terminal, evaluation: Evaluation, column: str, folder: Path | None
 ) -> None:
     suite = evaluation.suite
     episodes = evaluation.columns[column]
     won = evaluation.won(column)
     factors = explain(suite.frozen[column], won)
-    console.print(factors_table(column, factors))
-    console.print(failures_table(suite, column, worst(episodes, won, factors)))
+    console.print_table(factors_table(column, factors))
+    console.print_table(failures_table(suite, column, worst(episodes, won, factors)))
     if folder:
         _draw(evaluation, column, factors, folder)
 
@@ -197,17 +200,17 @@ def _explain(
 def _draw(
     evaluation: Evaluation, column: str, factors: Sequence[Factor], folder: Path
 ) -> None:
-    from horizon_rl.show.failure_figure import draw_failures
+    from horizon_rl.show import failure_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     severity = evaluation.suite.severity
-    at = "" if severity is None else f" at severity {severity:g}"
+    level = "" if severity is None else f"-{severity:g}"
     by_group: dict[str, list[Factor]] = {}
     for factor in factors:
         by_group.setdefault(factor.group, []).append(factor)
     for group, members in by_group.items():
-        level = "" if severity is None else f"-{severity:g}"
         path = folder / f"{column}{level}-{group}.png".replace("/", "-")
-        title = f"{evaluation.policy.name} in {column}{at}: {group}"
-        draw_failures(path, title, members)
+        where = describe_suite(column, severity)
+        title = f"{evaluation.policy.name} in {where}: {group}"
+        failure_figure.failure_figure(members, title).savefig(path, dpi=120)
         print(f"drawn in {path}")

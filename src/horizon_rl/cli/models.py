@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.policies.shipped import model_names, model_path, read_model
+from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
 
 
@@ -30,17 +28,12 @@ def run(cmd: ModelsCmd) -> None:
             {k: {**encode(m), "path": str(model_path(k))} for k, m in models.items()}
         )
         return
-    table = Table(title="Models", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("name", no_wrap=True)
-    table.add_column("about")
-    table.add_column("env steps", justify="right", no_wrap=True)
+    rows: list[tuple[str | Cell, ...]] = []
     for name, model in models.items():
-        lines = [
-            model.about,
-            *(f"[dim]{line}[/]" for line in _highlights(model.results)),
-        ]
-        table.add_row(name, "\n".join(lines), f"{model.env_steps / 1e6:.0f} M")
-    Terminal().print(table)
+        rows += [(), (name, model.about, f"{model.env_steps / 1e6:.0f} M")]
+        rows += [("", Cell(line, "dim")) for line in _highlights(model.results)]
+    table = Table("Models", ("name", "about", "env steps"), tuple(rows), align="llr")
+    Terminal().print_table(table)
 
 
 def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:

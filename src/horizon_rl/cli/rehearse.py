@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
 
 from horizon_rl.cli.common import (
     CatalogueFlag,
@@ -28,7 +27,10 @@ from horizon_rl.rehearsal import (
     read_context,
     summarise,
 )
-from horizon_rl.show import board, draw_frontiers
+from horizon_rl.show.board import board
+from horizon_rl.show.frontier_figure import frontier_figure
+from horizon_rl.show.plotting import save_figure
+from horizon_rl.show.table import Table
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps
@@ -112,23 +114,21 @@ def _watch(rehearsal: Rehearsal, cmd: RehearseCmd) -> None:
 
 def _board(rehearsal: Rehearsal) -> Group:
     curriculum = rehearsal.curriculum
-    return board(
-        curriculum.state, curriculum.entries, rehearsal.catalogue, curriculum.cfg
-    )
+    coverage = rehearsal.catalogue.coverage(curriculum.state.mastered)
+    return board(curriculum.state, curriculum.entries, coverage, curriculum.cfg)
 
 
 def _draw(rehearsal: Rehearsal) -> list[Path]:
     """Draw the frontier figure into the run; where matplotlib is missing, say so."""
     assert rehearsal.run is not None
-    paths = [rehearsal.run / f"frontiers.{suffix}" for suffix in ("png", "svg")]
     groups = tuple(rehearsal.curriculum.state.mastered)
     title = f"Rehearsal: {rehearsal.cfg.method}, seed {rehearsal.cfg.seed}"
     try:
-        draw_frontiers(rehearsal.curriculum.entries, groups, paths, title)
+        figure = frontier_figure(rehearsal.curriculum.entries, groups, title)
     except InputError as error:
         print(f"horizon: no figure: {error}", file=sys.stderr)
         return []
-    return paths
+    return save_figure(figure, rehearsal.run / "frontiers")
 
 
 def _print_summary(
@@ -165,39 +165,37 @@ def _compare(cmd: RehearseCmd) -> None:
     if cmd.json:
         print_json({"rows": [dataclasses.asdict(row) for row in rows]})
     else:
-        Terminal().print(_compare_table(rows))
-        print(
-            "\nlevel: what counts as mastered, deserved or not. Then the final policy's\n"
-            "success at its own levels, at level 0, with one group at 0.5, with all at "
-            "0.5.\nRollback pays where limits lie beyond what the learner can take. A clock\n"
-            "runs to the budget of phases; the others stop when nothing is left to try."
-        )
+        Terminal().print_table(_compare_table(rows))
 
 
 def _compare_table(rows: list[Row]) -> Table:
-    table = Table(
-        title=f"Final policies, mean over {rows[0].seeds} seed(s)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
-    )
-    for name in ("learner", "method"):
-        table.add_column(name, no_wrap=True)
-    counts = ("phases", "rollbacks", "level")
-    for name in (*counts, "at own", "at 0", "one .5", "all .5"):
-        table.add_column(name, justify="right", no_wrap=True)
+    lines: list[tuple[str, ...]] = []
     shown = ""
     for row in rows:
-        if row.learner != shown:
-            table.add_row()
-        table.add_row(
-            "" if row.learner == shown else row.learner,
-            row.method,
-            f"{row.phases:.0f}",
-            f"{row.rollbacks:.0f}",
-            f"{row.level:.2f}",
-            *(f"{x:.0%}" for x in (row.own, row.baseline, row.single, row.all)),
+        is_new, shown = row.learner != shown, row.learner
+        lines += [()] * is_new
+        lines.append(
+            (
+                row.learner * is_new,
+                row.method,
+                f"{row.phases:.0f}",
+                f"{row.rollbacks:.0f}",
+                f"{row.level:.2f}",
+                *(f"{x:.0%}" for x in (row.own, row.baseline, row.single, row.all)),
+            )
         )
-        shown = row.learner
-    return table
+    return Table(
+        f"Final policies, mean over {rows[0].seeds} seed(s)",
+        (
+            *("learner", "method", "phases", "rollbacks", "level"),
+            *("at own", "at 0", "one .5", "all .5"),
+        ),
+        tuple(lines),
+        (
+            "level: what counts as mastered, deserved or not. Then the final policy's",
+            "success at its own levels, at level 0, with one group at 0.5, with all at 0.5.",
+            "Rollback pays where limits lie beyond what the learner can take. A clock",
+            "runs to the budget of phases; the others stop when nothing is left to try.",
+        ),
+        align="llr",
+    )

@@ -17,10 +17,9 @@ with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import default_folder
     from horizon_rl.evaluation.success import read_curve
     from horizon_rl.runs.read import name_run
-    from horizon_rl.show.report.failure_maps import FailureMap
-    from horizon_rl.show.report.gather import Source, gather
-    from horizon_rl.show.report.scores import read_records
+    from horizon_rl.show.report.gather import FailureMap, Source, gather
     from horizon_rl.show.report.write import PAGE, prepare_folder, write_report
+    from horizon_rl.show.scores import read_records
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from rich import box
-from rich.table import Table
 
 from horizon_rl import robots
 from horizon_rl.cli.common import Terminal, check_picture, print_json
 from horizon_rl.robots import Leg, Morphology, Robot
-from horizon_rl.show import save_robots
+from horizon_rl.show.robot_sheet import save_robots
+from horizon_rl.show.table import Table
 from horizon_rl.support.errors import InputError
 
 
@@ -55,8 +54,8 @@ def run(cmd: RobotsCmd) -> None:
         print_json({"robots": rows})
         return
     console = Terminal()
-    console.print(_numbers(rows))
-    console.print(_sources(rows))
+    console.print_table(_numbers(rows))
+    console.print_table(_sources(rows))
     if cmd.picture:
         print(f"drawn in {cmd.picture}")
 
@@ -110,38 +109,41 @@ def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table("robot", title="Robots", title_justify="left")
-    for heading in ("mass\nkg", "thigh\nm", "calf\nm", "leg\nm", "height\nm"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("torque N m\nhip thigh calf", justify="right", no_wrap=True)
-    table.add_column("velocity rad/s\nhip thigh calf", justify="right", no_wrap=True)
     lengths = ("thigh_length_m", "calf_length_m", "leg_length_m", "standing_height_m")
-    for row in rows:
-        guessed = "velocity limit" in row["estimated"]
-        table.add_row(
-            row["name"],
-            f"{row['mass_kg']:.1f}",
-            *(f"{row[key]:.3f}" for key in lengths),
-            _triple(row["torque_limit_nm"]),
-            ("~" if guessed else "") + _triple(row["velocity_limit_rad_s"]),
-        )
-    return table
+    return Table(
+        "Robots",
+        (
+            *("robot", "mass\nkg", "thigh\nm", "calf\nm", "leg\nm", "height\nm"),
+            *("torque N m\nhip thigh calf", "velocity rad/s\nhip thigh calf"),
+        ),
+        tuple(
+            (
+                row["name"],
+                f"{row['mass_kg']:.1f}",
+                *(f"{row[key]:.3f}" for key in lengths),
+                _triple(row["torque_limit_nm"]),
+                "~" * ("velocity limit" in row["estimated"])
+                + _triple(row["velocity_limit_rad_s"]),
+            )
+            for row in rows
+        ),
+    )
 
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table("robot")
-    table.add_column("source (--json has the paths)")
-    table.add_column("estimated")
-    for row in rows:
-        repositories = dict.fromkeys(map(_repository, row["sources"]))
-        table.add_row(row["name"], ", ".join(repositories), ", ".join(row["estimated"]))
-    return table
-
-
-def _table(first: str, **look: Any) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, **look)
-    table.add_column(first, overflow="fold", min_width=9)
-    return table
+    return Table(
+        "",
+        ("robot", "source (--json has the paths)", "estimated"),
+        tuple(
+            (
+                row["name"],
+                ", ".join(dict.fromkeys(map(_repository, row["sources"]))),
+                ", ".join(row["estimated"]),
+            )
+            for row in rows
+        ),
+        align="l",
+    )
 
 
 def _triple(values: Sequence[float] | None) -> str:

@@ -30,4 +30,4 @@ def run(cmd: StatusCmd) -> None:
     if cmd.json:
         print_json(encode(found.summary))
     else:
-        print_status(Terminal(), found.summary, found.journal, found.catalogue)
+        print_status(Terminal(), found.summary, found.journal)

@@ -11,6 +11,7 @@ import tyro
 
 from horizon_rl.cli.common import Terminal, check_outputs, find_journals, split_name
 from horizon_rl.policies.shipped import model_names
+from horizon_rl.show.table import to_markdown
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
 
@@ -19,7 +20,6 @@ with needs_extra("train"):
     from horizon_rl.evaluation.success import Result, read_curve, read_results
     from horizon_rl.runs.read import RunFiles, read_run
     from horizon_rl.show.study_tables import study_tables
-    from horizon_rl.show.table import as_markdown, print_cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +100,8 @@ def _read_results(named: Sequence[str], runs: Sequence[RunFiles]) -> list[Result
 def _print(found: Study, markdown: bool) -> None:
     tables = study_tables(found)
     if markdown:
-        print("\n".join(map(as_markdown, tables)), end="")
+        print("\n".join(map(to_markdown, tables)), end="")
         return
     console = Terminal()
     for table in tables:
-        print_cells(console, table)
+        console.print_table(table)

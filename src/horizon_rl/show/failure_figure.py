@@ -1,35 +1,24 @@
 """A figure of where a policy breaks: success against the value of each parameter."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from horizon_rl.evaluation.explain import Factor
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.show.plotting import new_figure
+
+if TYPE_CHECKING:  # It takes the simulator's libraries.
+    from horizon_rl.evaluation.explain import Factor
 
 COLUMNS = 3
 DOTS, BAND = "#1f5fa8", "#9dbfe0"
 
 
-def draw_failures(path: Path, title: str, factors: Sequence[Factor]) -> None:
-    """Draw success by bins of each factor, with its 95 % interval, into a PNG or SVG."""
-    figure = failure_figure(title, factors)
-    try:
-        figure.savefig(path, dpi=120)
-    except ValueError as error:
-        raise InputError(f"cannot draw {path}: {error}") from error
-
-
-def failure_figure(title: str, factors: Sequence[Factor]) -> Any:
-    """Return the figure itself, for a file or a page."""
-    with needs_extra("plot"):
-        from matplotlib.figure import Figure
+def failure_figure(factors: "Sequence[Factor]", title: str = "") -> Any:
+    """Draw success by bins of each factor, with its 95 % interval."""
     columns = min(len(factors), COLUMNS)
     rows = -(-len(factors) // columns)
     # Wide enough for the title where there is only one.
     size = max(3.4 * columns, 5.0), 2.5 * rows + 0.6
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    figure, axes = new_figure(*size, rows, columns, sharey=True)
     for ax, factor in zip(axes, factors, strict=False):
         middles = [(b.low + b.high) / 2.0 for b in factor.bins]
         low = [100.0 * b.interval.low for b in factor.bins]
@@ -41,7 +30,6 @@ def failure_figure(title: str, factors: Sequence[Factor]) -> Any:
         ax.set_xlabel(f"{factor.name}{unit}")
         ax.set_ylim(-3, 103)
         ax.grid(alpha=0.3)
-        ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[len(factors) :]:
         ax.set_visible(False)
     for ax in axes[::columns]:

@@ -1,12 +1,11 @@
 """How a run is doing, on one screen of 80 columns."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from horizon_rl.domains import Catalogue, Group, Parameter, Range
 from horizon_rl.runs.journal import Replay
 from horizon_rl.runs.summary import (
     BudgetSummary,
@@ -16,19 +15,14 @@ from horizon_rl.runs.summary import (
     Spent,
     Times,
 )
-from horizon_rl.show.board import board
+from horizon_rl.show.board import DONE, board
+from horizon_rl.show.numbers import NONE, show_count, show_duration
+from horizon_rl.show.table import Cell, Table, to_rich
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
-DONE = {"commit": "committed", "rollback": "rolled back", "hold": "held"}
-UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def print_status(
-    console: Console,
-    summary: RunSummary,
-    journal: Replay,
-    catalogue: Catalogue | None,
-) -> None:
+def print_status(console: Console, summary: RunSummary, journal: Replay) -> None:
     """Print how a run is doing: head, frontiers, what its phases cost, the rest."""
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
@@ -37,27 +31,83 @@ def print_status(
         console.print(f"Go on with: {summary.resume}", soft_wrap=True, markup=False)
         if summary.budget and summary.budget.spent:
             console.print("Its first budget is spent: add --steps or --minutes.")
-    state, header = journal.state, journal.header
+    state = journal.state
     if summary.ended:
         state = replace(state, proposal=None, ended=summary.ended)
+    coverage = group_coverage(summary)
     console.print()
-    console.print(
-        board(
-            state,
-            journal.entries,
-            catalogue or _levels_alone(header.groups),
-            header.curriculum,
-        )
-    )
+    console.print(board(state, journal.entries, coverage, journal.header.curriculum))
     console.print()
     if summary.phases:
-        console.print(_verdict_table(summary))
+        console.print(to_rich(verdict_table({"": summary})))
         console.print()
-    console.print(_notes(summary))
+    console.print(to_rich(_notes(summary)))
     if found := summary.checkpoint:
         missing = "" if found.exists else " (missing: its folder is not there)"
         text = Text("checkpoint  ", style="bold").append(found.path, style="none")
         console.print(text.append(missing, style="red"), soft_wrap=True)
+
+
+def group_coverage(summary: RunSummary) -> dict[str, float | None]:
+    """Return the coverage of every group; None where the run has no catalogue."""
+    return {g: share for f in summary.frontiers for g, share in f.coverage.items()}
+
+
+def describe_origin(summary: RunSummary) -> str:
+    """Say in a line what the run is: method, start, seed, budget."""
+    if summary.kind == "other":
+        return "a curriculum in a training loop of its own"
+    parts = [f"{summary.kind} by {summary.method}"]
+    if summary.start:
+        parts[0] += f" {summary.start}"
+    parts.append(f"seed {summary.seed}")
+    if summary.ranks > 1:
+        parts.append(f"{summary.ranks} ranks")
+    if summary.budget:
+        parts.append(_budget(summary.budget))
+    return ", ".join(parts)
+
+
+def verdict_table(runs: Mapping[str, RunSummary]) -> Table:
+    """Lay out phases and env steps by verdict, of one run or of several by label."""
+    with_probes = any(summary.kind == "training" for summary in runs.values())
+    rows = [
+        (label, name, *_costs(spent)[: 3 + with_probes])
+        for label, summary in runs.items()
+        for name, spent in _spent_by_verdict(summary).items()
+    ]
+    headings = ["run", "verdicts", "phases", "env steps", "share"]
+    headings += ["in probes"] * with_probes
+    is_one = len(runs) == 1
+    return Table(
+        "Phases and env steps by verdict",
+        tuple(headings[is_one:]),
+        tuple(row[is_one:] for row in rows),
+        align="lr" if is_one else "llr",
+    )
+
+
+def _spent_by_verdict(summary: RunSummary) -> dict[str, Spent]:
+    probes = [spent.probe_env_steps for spent in summary.by_action.values()]
+    shown = {
+        DONE[action]: spent
+        for action, spent in summary.by_action.items()
+        if spent.phases or action != "hold"
+    }
+    total = Spent(
+        phases=summary.phases,
+        env_steps=summary.env_steps,
+        share=1.0,
+        probe_env_steps=None if None in probes else sum(filter(None, probes)),
+    )
+    return {**shown, "all": total}
+
+
+def _costs(spent: Spent) -> tuple[str, ...]:
+    known = spent.probe_env_steps is not None and spent.env_steps
+    probes = f"{(spent.probe_env_steps or 0) / spent.env_steps:.0%}" if known else NONE
+    steps = show_count(spent.env_steps)
+    return str(spent.phases), steps, f"{spent.share:.0%}", probes
 
 
 def _headline(summary: RunSummary) -> Text:
@@ -78,20 +128,6 @@ def _headline(summary: RunSummary) -> Text:
     return text.append(f", {ago}")
 
 
-def describe_origin(summary: RunSummary) -> str:
-    if summary.kind == "other":
-        return "a curriculum in a training loop of its own"
-    parts = [f"{summary.kind} by {summary.method}"]
-    if summary.start:
-        parts[0] += f" {summary.start}"
-    parts.append(f"seed {summary.seed}")
-    if summary.ranks > 1:
-        parts.append(f"{summary.ranks} ranks")
-    if summary.budget:
-        parts.append(_budget(summary.budget))
-    return ", ".join(parts)
-
-
 def _budget(budget: BudgetSummary) -> str:
     limits = []
     if budget.steps:
@@ -101,53 +137,19 @@ def _budget(budget: BudgetSummary) -> str:
     return f"{budget.share:.0%} of {' or '.join(limits)} spent"
 
 
-def _verdict_table(summary: RunSummary) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("verdicts", no_wrap=True)
-    headings = ["phases", "env steps", "share"]
-    if summary.kind == "training":
-        headings.append("in probes")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for action, spent in summary.by_action.items():
-        if spent.phases or action != "hold":
-            table.add_row(DONE[action], *_costs(spent))
-    table.add_row("all", *_costs(_total(summary)))
-    return table
-
-
-def _total(summary: RunSummary) -> Spent:
-    probes = [spent.probe_env_steps for spent in summary.by_action.values()]
-    return Spent(
-        phases=summary.phases,
-        env_steps=summary.env_steps,
-        share=1.0,
-        probe_env_steps=None if None in probes else sum(filter(None, probes)),
-    )
-
-
-def _costs(spent: Spent) -> list[str]:
-    cells = [str(spent.phases), show_count(spent.env_steps), f"{spent.share:.0%}"]
-    if spent.probe_env_steps is not None:
-        share = spent.probe_env_steps / max(spent.env_steps, 1)
-        cells.append(f"{share:.0%}" if spent.env_steps else "-")
-    return cells
-
-
 def _notes(summary: RunSummary) -> Table:
-    """Show the rest, a line each."""
-    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(style="bold", no_wrap=True, min_width=10)
-    table.add_column()
+    """Lay out the rest, a line each."""
+    lines = {"frontiers": _levels(summary)}
     if summary.standing != "finished" and summary.kind == "training":
         assert summary.proposal is not None
-        table.add_row(f"phase {summary.proposal.phase}", _progress(summary.progress))
-    table.add_row("frontiers", _levels(summary))
+        phase = f"phase {summary.proposal.phase}"
+        lines = {phase: _progress(summary.progress), **lines}
     if summary.times:
-        table.add_row("time", _times(summary.times, summary.phases))
+        lines["time"] = _times(summary.times, summary.phases)
     if summary.anchor:
-        table.add_row("at level 0", _drift(summary.anchor))
-    return table
+        lines["at level 0"] = _drift(summary.anchor)
+    rows = tuple((Cell(f"{name:<10}", "bold"), text) for name, text in lines.items())
+    return Table("", ("", ""), rows, align="l")
 
 
 def _progress(progress: Progress | None) -> str:
@@ -186,22 +188,3 @@ def _drift(drift: Drift) -> str:
     if drift.first_return is not None and drift.last_return is not None:
         text += f", return {drift.first_return:.3g} -> {drift.last_return:.3g}"
     return f"{text} (first, last commit)"
-
-
-def _levels_alone(groups: tuple[str, ...]) -> Catalogue:
-    """Stand in for a catalogue that is not on record: coverage is the level."""
-    parameter = Parameter(name="level", baseline=Range(0, 0), limit=Range(0, 1))
-    return Catalogue(tuple(Group(name=g, parameters=(parameter,)) for g in groups))
-
-
-def show_count(number: int) -> str:
-    return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.1f} M"
-
-
-def show_duration(seconds: float) -> str:
-    """Write seconds in the largest unit of which there are at least two."""
-    for size, unit in UNITS:
-        if seconds >= 2.0 * size:
-            value = seconds / size
-            return f"{value:.0f} {unit}" if unit == "s" else f"{value:.1f} {unit}"
-    return f"{seconds:.0f} s"

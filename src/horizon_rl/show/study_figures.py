@@ -1,8 +1,7 @@
 """A study as figures: frontiers, coverage, success against cost, and the plateau."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,48 +10,37 @@ import numpy as np
 from horizon_rl.evaluation.studies.study import Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.runs.read import RunFiles
-from horizon_rl.show.frontier_figure import draw_frontiers
-from horizon_rl.support.errors import needs_extra
+from horizon_rl.show.frontier_figure import frontier_figure
+from horizon_rl.show.plotting import add_legend, name_styles, new_figure, save_figure
 
-# Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
-COLOURS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
-    *("#56B4E9", "#000000", "#999999", "#F0E442"),
-)
-MARKERS = "osD^vPX<>"
 SUCCESS = f"success in {SUITE} {SEVERITY:g}, {COLUMN}, %"
 
 
 def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Path]:
     """Draw what there is to draw, each as PNG and SVG; returns the PNGs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = _draw_all_frontiers(
-        zip(runs, (run.label for run in study.runs), strict=True), folder
-    )
-    if any(spread for m in study.methods for spread in m.coverage.values()):
-        drawn.append(_save(coverage_figure(study), folder / "coverage"))
-    if study.curves:
-        drawn.append(_save(cost_figure(study), folder / "cost-curve"))
-    if any(
-        run.ood_success is not None and run.length_trends.window for run in study.runs
-    ):
-        drawn.append(_save(plateau_figure(study), folder / "plateau"))
-    return drawn
-
-
-def _draw_all_frontiers(
-    runs: Iterable[tuple[RunFiles, str]], folder: Path
-) -> list[Path]:
-    drawn = []
-    for run, label in runs:
+    figures = {}
+    for run, label in zip(runs, (run.label for run in study.runs), strict=True):
         groups = run.journal.header.groups
         if run.entries and groups:
             stem = "frontiers-" + re.sub(r"[^\w.+-]+", "-", label)
-            path = folder / f"{stem}.png"
-            # The name may hold dots: with_suffix would cut it.
-            draw_frontiers(run.entries, groups, [path, folder / f"{stem}.svg"], label)
-            drawn.append(path)
-    return drawn
+            figures[stem] = frontier_figure(run.entries, groups, label)
+    if any(spread for m in study.methods for spread in m.coverage.values()):
+        figures["coverage"] = coverage_figure(study)
+    if study.curves:
+        figures["cost-curve"] = cost_figure(study)
+    if plateau_marks(study):
+        figures["plateau"] = plateau_figure(study)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [save_figure(figure, folder / stem)[0] for stem, figure in figures.items()]
+
+
+def plateau_marks(study: Study) -> list[tuple[str, float, float]]:
+    """List method, best episode length and success, %, of the runs that have both."""
+    return [
+        (run.name, 100.0 * run.length_trends.window.best, 100.0 * run.ood_success)
+        for run in study.runs
+        if run.length_trends.window and run.ood_success is not None
+    ]
 
 
 def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -> Any:
@@ -64,7 +52,7 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
     number = len(study.methods)
     colours, _ = method_styles(study)
     by_clock = {run.name for run in study.runs if run.by_clock}
-    figure, axes = new_axes(max(6.0, 1.4 + 0.28 * number * len(groups)), 3.6)
+    figure, (axes,) = new_figure(max(6.0, 1.4 + 0.28 * number * len(groups)), 3.6)
     width = 0.8 / number
     for i, method in enumerate(study.methods):
         where = np.arange(len(groups)) + (i - 0.5 * (number - 1)) * width
@@ -109,7 +97,7 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
 
 def cost_figure(study: Study) -> Any:
     """Draw a method's mean where all its seeds were evaluated, and their range."""
-    figure, axes = new_axes(6.5, 4.0)
+    figure, (axes,) = new_figure(6.5, 4.0)
     colours, markers = method_styles(study)
     for curve in study.curves:
         colour, marker = colours[curve.method], markers[curve.method]
@@ -141,16 +129,10 @@ def cost_figure(study: Study) -> Any:
 
 def plateau_figure(study: Study) -> Any:
     """Draw one mark per run: what training saw against success beyond it."""
-    figure, axes = new_axes(6.0, 4.0)
+    figure, (axes,) = new_figure(6.0, 4.0)
     colours, markers = method_styles(study)
     for method in study.methods:
-        marks = [
-            (100.0 * run.length_trends.window.best, 100.0 * run.ood_success)
-            for run in study.runs
-            if run.name == method.name
-            and run.length_trends.window
-            and run.ood_success is not None
-        ]
+        marks = [mark for name, *mark in plateau_marks(study) if name == method.name]
         if marks:
             axes.plot(
                 *np.array(marks).T,
@@ -177,36 +159,3 @@ def method_styles(study: Study) -> tuple[dict[str, str], dict[str, str]]:
     return name_styles(
         [m.name for m in study.methods] + [c.method for c in study.curves]
     )
-
-
-def name_styles(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return colour and marker of every name, in the order in which they come."""
-    unique = list(dict.fromkeys(names))
-    return dict(zip(unique, cycle(COLOURS), strict=False)), dict(
-        zip(unique, cycle(MARKERS), strict=False)
-    )
-
-
-def new_axes(width: float, height: float) -> tuple[Any, Any]:
-    with needs_extra("plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def add_legend(figure: Any, number: int) -> None:
-    # Above the axes: inside, it would lie on what it explains.
-    columns = min(number, int(figure.get_figwidth() / 2.2))
-    figure.legend(loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
-
-
-def _save(figure: Any, stem: Path) -> Path:
-    """Write PNG and SVG; no date and no random ids inside: alike for alike runs."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.hashsalt": "horizon"}):
-        for ending, metadata in ((".svg", {"Date": None}), (".png", None)):
-            figure.savefig(stem.with_suffix(ending), dpi=150, metadata=metadata)
-    return stem.with_suffix(".png")

@@ -1,15 +1,17 @@
 """A study as tables: for the terminal, and as Markdown for a page of results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from horizon_rl.evaluation.statistics import Spread
+from horizon_rl.evaluation.studies.diagnostic import Diagnostic
 from horizon_rl.evaluation.studies.plateau import LengthTrend
 from horizon_rl.evaluation.studies.study import MethodStudy, Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
-from horizon_rl.show.table import NONE, Cells, show_number, show_spread
+from horizon_rl.show.numbers import NONE, show_number, show_percent, show_spread
+from horizon_rl.show.table import Table
 
 
-def study_tables(study: Study) -> list[Cells]:
+def study_tables(study: Study) -> list[Table]:
     """Lay out everything a study holds."""
     tables = [
         outcome_table(study),
@@ -20,14 +22,14 @@ def study_tables(study: Study) -> list[Cells]:
         overturned_table(study),
         length_trends_table(study),
         *([curves_table(study)] if study.curves else []),
-        diagnostic_table(study),
+        diagnostic_table(study.diagnostic, study.left_out_of_diagnostic),
     ]
     return [table for table in tables if table.rows]
 
 
-def outcome_table(study: Study) -> Cells:
+def outcome_table(study: Study) -> Table:
     going = [run.label for run in study.runs if not run.finished]
-    return Cells(
+    return Table(
         "What the runs came to, mean ± s.d. over training seeds",
         ("method", "seeds", "phases", "commits", "rollbacks", "env steps, M"),
         _rows(
@@ -44,10 +46,10 @@ def outcome_table(study: Study) -> Cells:
     )
 
 
-def costs_table(study: Study) -> Cells:
+def costs_table(study: Study) -> Table:
     keys = ("rolled_back_share", "probe_share")
     times = ("train_time_share", "probe_time_share", "settle_time_share")
-    return Cells(
+    return Table(
         "Where env steps and time went, %, mean ± s.d. over training seeds",
         (
             *("method", "steps\nrolled back", "steps\nprobes", "hours"),
@@ -65,22 +67,29 @@ def costs_table(study: Study) -> Cells:
     )
 
 
-def coverage_table(study: Study) -> Cells:
+def coverage_table(study: Study, baseline: Mapping[str, float] | None = None) -> Table:
+    """Lay out coverage by method and group, with a row for `baseline` if it is given."""
     groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
     by_clock = dict.fromkeys(run.name for run in study.runs if run.by_clock)
+    levels = [show_percent((baseline or {}).get(g), 0) for g in groups]
     note = f"By the clock, so given and not mastered: {', '.join(by_clock)}."
-    return Cells(
+    return Table(
         "Coverage at the mastered levels, %, mean ± s.d. over training seeds",
         ("method", *groups),
-        _rows(
-            study,
-            lambda m: [show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups],
+        (
+            *_rows(
+                study,
+                lambda m: [
+                    show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups
+                ],
+            ),
+            *([("baseline", *levels)] if baseline else []),
         ),
         (note,) if by_clock else (),
     )
 
 
-def recheck_table(study: Study) -> Cells:
+def recheck_table(study: Study) -> Table:
     rows, notes = [], []
     for run in study.runs:
         r = run.recheck
@@ -97,7 +106,7 @@ def recheck_table(study: Study) -> Cells:
         if r.phases and not (r.checked or r.disagreements):
             notes.append(f"{run.path}: no evidence files, nothing to check.")
         notes += [f"{run.path}, phase {d.phase}: {d.what}." for d in r.disagreements]
-    return Cells(
+    return Table(
         "Verdicts computed again from the episodes on file",
         (
             *("run", "phases", "checked", "agree", "gate C\njudged"),
@@ -108,7 +117,7 @@ def recheck_table(study: Study) -> Cells:
     )
 
 
-def self_failure_table(study: Study) -> Cells:
+def self_failure_table(study: Study) -> Table:
     rates = ("paired", "unpaired", "halves")
     sizes = {
         method.name: sorted(
@@ -120,7 +129,7 @@ def self_failure_table(study: Study) -> Cells:
         )
         for method in study.methods
     }
-    return Cells(
+    return Table(
         "How often a committed policy fails gate C against itself, %, mean ± s.d.",
         (
             *("method", "commits", "scenarios", "same\nscenarios"),
@@ -143,8 +152,8 @@ def self_failure_table(study: Study) -> Cells:
     )
 
 
-def overturned_table(study: Study) -> Cells:
-    return Cells(
+def overturned_table(study: Study) -> Table:
+    return Table(
         "Gate C's verdicts that another draw of scenarios would overturn, mean ± s.d.",
         ("method", "passed", "overturned, %", "failed", "overturned, %"),
         tuple(
@@ -162,8 +171,8 @@ def overturned_table(study: Study) -> Cells:
     )
 
 
-def length_trends_table(study: Study) -> Cells:
-    return Cells(
+def length_trends_table(study: Study) -> Table:
+    return Table(
         "Episode length in the run's own ranges, best moving mean, and success beyond",
         (
             *("run", "metrics,\n%", "no late\ngain", "gate L's\nwindow, %"),
@@ -174,7 +183,7 @@ def length_trends_table(study: Study) -> Cells:
                 run.label,
                 *_show_trend(run.length_trends.rollouts),
                 *_show_trend(run.length_trends.window),
-                show_number(run.ood_success, ".1%").rstrip("%"),
+                show_percent(run.ood_success),
             )
             for run in study.runs
             if run.length_trends.rollouts or run.length_trends.window
@@ -187,10 +196,10 @@ def length_trends_table(study: Study) -> Cells:
     )
 
 
-def curves_table(study: Study) -> Cells:
+def curves_table(study: Study) -> Table:
     steps = min(line[-1][0] for c in study.curves for line in c.seeds.values())
     shares = study.curves[0].at_cost
-    return Cells(
+    return Table(
         "Success at equal cost, %, mean ± s.d. over training seeds",
         (
             *("method", "seeds"),
@@ -207,9 +216,8 @@ def curves_table(study: Study) -> Cells:
     )
 
 
-def diagnostic_table(study: Study) -> Cells:
-    d = study.diagnostic
-    ahead = f"{d.horizon} decisions"
+def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
+    ahead = "decision" if d.horizon == 1 else f"{d.horizon} decisions"
     rho = (d.length_correlation, d.score_correlation)
     length, score = (f"{show_number(c.rho, '.2f')} ({c.phases} phases)" for c in rho)
     notes = [
@@ -220,10 +228,10 @@ def diagnostic_table(study: Study) -> Cells:
         (d.left_out.baseline, "phase(s) at the baseline"),
         (d.left_out.clock, "phase(s) by the clock"),
         (d.left_out.no_rollback, "phase(s) without rollback"),
-        (study.left_out_of_diagnostic, "run(s) without gate C"),
+        (runs_left_out, "run(s) without gate C"),
     ):
         notes += [f"Left out: {count} {what}."] if count else []
-    return Cells(
+    return Table(
         f"Recoverability diagnostic: {sum(row.phases for row in d.rows)} frontier "
         f"phases of {d.runs} run(s)",
         (
@@ -256,4 +264,4 @@ def _rows(
 def _show_trend(trend: LengthTrend | None) -> tuple[str, str]:
     if trend is None:
         return NONE, NONE
-    return f"{100.0 * trend.best:.1f}", "yes" if trend.plateau else "no"
+    return show_percent(trend.best), "yes" if trend.plateau else "no"

@@ -1,72 +1,127 @@
-"""Tables as text, for the terminal or as Markdown for a page of results."""
+"""A table as a value; a terminal, Markdown and a page render the same one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.table import Table as RichTable
+from rich.text import Text
 
-from horizon_rl.evaluation.statistics import Spread
-
-NONE = "-"
+LONG = 16
+"""Characters beyond which a heading is the name of something, and may be broken."""
+BAR_WIDTH = 8
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A table as text; the first column is a name, the others are numbers."""
+class Cell:
+    """Text with a highlight."""
+
+    text: str
+    style: str = ""
+    """As rich names it: bold, dim, red. Markdown and the page know only bold."""
+    share: float | None = None
+    """A share in [0, 1] that a terminal draws as a bar before the text."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings."""
 
     title: str
     headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+    """A row may be shorter than the headings; an empty one separates."""
     notes: tuple[str, ...] = ()
+    align: str = "lr"
+    """A letter for each column, l or r; the last one stands for all that follow."""
+    name_width: int = 0
+    """Characters to break names in the first column at, in a terminal; 0 is no limit."""
+
+    def is_left(self, column: int) -> bool:
+        return self.align[min(column, len(self.align) - 1)] == "l"
 
 
-def print_cells(console: Console, cells: Cells) -> None:
-    """Print a table for a terminal of 80 columns, its title above and notes below."""
-    headings = list(cells.headings)
-    gap = 2 if len(headings) < 8 else 1
-    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(headings[0], overflow="fold")
-    for heading in headings[1:]:
-        table.add_column(escape(heading), justify="right", no_wrap=True)
-    for row in cells.rows:
-        table.add_row(*map(escape, row))
-    console.print(f"[bold]{escape(cells.title)}[/]", highlight=False, soft_wrap=True)
-    console.print(table)
-    for note in cells.notes:
-        console.print(note, style="dim", markup=False, highlight=False, soft_wrap=True)
+def bar(share: float, width: int = BAR_WIDTH) -> Text:
+    """Draw a share in [0, 1] as a bar, to an eighth of a cell."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    filled = "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+    return Text(filled.ljust(width, "·"), style="cyan")
+
+
+def to_rich(table: Table) -> RichTable:
+    """Lay out headings and rows for a terminal of 80 columns."""
+    gap = 2 if len(table.headings) < 7 else 1
+    rich = RichTable(
+        box=None,
+        padding=(0, gap, 0, 0),
+        pad_edge=False,
+        header_style="bold",
+        show_header=any(table.headings),
+    )
+    for k, heading in enumerate(table.headings):
+        is_left = table.is_left(k)
+        rich.add_column(
+            Text(heading),
+            justify="left" if is_left else "right",
+            overflow="fold",
+            no_wrap=not is_left and len(max(heading.split("\n"), key=len)) <= LONG,
+        )
+    for row in table.rows:
+        names = (_break_name(name, table.name_width) for name in row[:1])
+        rich.add_row(*(_to_text(cell) for cell in (*names, *row[1:])))
+    return rich
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table with its title above and its notes below."""
+    if table.title:
+        console.print(Text(table.title, "bold"))
+    console.print(to_rich(table))
+    for note in table.notes:
+        # Not wrapped: it may name a path, which is there to be copied.
+        console.print(Text(note, "dim"), soft_wrap=True)
     console.print()
 
 
-def as_markdown(cells: Cells) -> str:
-    """Lay a table out as Markdown."""
+def to_markdown(table: Table) -> str:
+    """Lay out a table as Markdown."""
+    rules = ("---" if table.is_left(k) else "---:" for k in range(len(table.headings)))
     lines = [
-        f"**{cells.title}**\n",
-        _markdown_row(cells.headings),
-        f"|---|{'---:|' * (len(cells.headings) - 1)}",
-        *map(_markdown_row, cells.rows),
-        *(["", "\n".join(cells.notes)] if cells.notes else []),
+        f"**{table.title}**\n",
+        _markdown_row(table.headings),
+        f"|{'|'.join(rules)}|",
+        *map(_markdown_row, table.rows),
+        *(["", "\n".join(table.notes)] if table.notes else []),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+def _break_name(cell: str | Cell, width: int) -> str | Cell:
+    """Break a long name after a hyphen: rich knows only spaces."""
+    if width and isinstance(cell, str):
+        return "\n".join(wrap(cell, width))
+    return cell
+
+
+def _to_text(cell: str | Cell) -> Text:
+    if isinstance(cell, str):
+        return Text(cell)
+    text = Text(cell.text, style=cell.style)
+    if cell.share is None:
+        return text
+    return Text.assemble(bar(cell.share), " ", text)
+
+
+def _markdown_row(cells: Iterable[str | Cell]) -> str:
+    texts = (
+        cell
+        if isinstance(cell, str)
+        else f"**{cell.text}**"
+        if cell.style == "bold"
+        else cell.text
+        for cell in cells
+    )
+    escaped = (text.replace("|", "\\|").replace("\n", " ") for text in texts)
     return f"| {' | '.join(escaped)} |"
-
-
-def show_spread(
-    spread: Spread | None, scale: float = 1.0, *, digits: int | None = None
-) -> str:
-    """Print mean ± standard deviation; counts, without `digits`, whole where they are."""
-    if spread is None:
-        return NONE
-    if digits is None:
-        digits = 0 if scale == 1.0 and spread.seeds == 1 else 1
-    mean = f"{scale * spread.mean:.{digits}f}"
-    return mean if spread.sd is None else f"{mean} ± {scale * spread.sd:.{digits}f}"
-
-
-def show_number(value: float | None, form: str) -> str:
-    return NONE if value is None else format(value, form)

@@ -7,7 +7,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horizon_rl.curriculum import Entry, Proposal
-from horizon_rl.show.board import bar, board
+from horizon_rl.show.board import board
+from horizon_rl.show.table import bar
 from horizon_rl.training.protocols import Iteration
 from horizon_rl.training.run import Run
 
@@ -36,7 +37,8 @@ class TrainingBoard:
         state = curriculum.state
         if run.ended:
             state = replace(state, proposal=None, ended=run.ended)
-        frontiers = board(state, curriculum.entries, run.catalogue, curriculum.cfg)
+        coverage = run.catalogue.coverage(state.mastered)
+        frontiers = board(state, curriculum.entries, coverage, curriculum.cfg)
         if run.ended:
             return frontiers
         return Group(frontiers, Text(), self._progress_bar(), Text(self.figures()))

@@ -10,14 +10,19 @@ from horizon_rl.curriculum.gates import Check, feasibility_checks, preservation_
 from horizon_rl.curriculum.state import Action
 from horizon_rl.evaluation.studies.diagnostic import difficulties
 from horizon_rl.runs.read import RunFiles
-from horizon_rl.runs.summary import Spent
-from horizon_rl.show.frontier_figure import COMMIT, ROLLBACK
-from horizon_rl.show.report.scores import SuiteScores
-from horizon_rl.show.status_board import DONE
-from horizon_rl.show.study_figures import add_legend, name_styles, new_axes
-from horizon_rl.support.errors import needs_extra
+from horizon_rl.runs.summary import RunSummary
+from horizon_rl.show.board import DONE
+from horizon_rl.show.plotting import (
+    COMMIT,
+    FAINT,
+    HOLD,
+    ROLLBACK,
+    add_legend,
+    name_styles,
+    new_figure,
+)
+from horizon_rl.show.scores import SuiteScores
 
-HOLD, FAINT = "#b08800", "#8c959f"
 MARK: dict[Action, tuple[str, str]] = {
     "commit": ("*", COMMIT),
     "rollback": ("x", ROLLBACK),
@@ -29,8 +34,6 @@ ENOUGH = 1.6
 
 def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
     """Draw what the gates measured in every phase, and the limits they set."""
-    with needs_extra("plot"):
-        from matplotlib.figure import Figure
     panels = ["L: episode length", "L: error, m/s"]
     if any(e.evidence.reference_error is not None for e in entries):
         panels += ["C: error, m/s", "C: return"]
@@ -41,12 +44,11 @@ def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
         )
         for e in entries
     ]
-    figure = Figure(figsize=(9, 0.6 + 1.35 * len(panels)), layout="constrained")
-    axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    height = 0.6 + 1.35 * len(panels)
+    figure, axes = new_figure(9, height, len(panels), sharex=True)
     for i, (ax, name) in enumerate(zip(axes, panels, strict=True)):
         _draw_gate(ax, entries, [row[i] for row in checks])
         ax.set_ylabel(name, fontsize=9)
-        ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", lw=0.4, alpha=0.5)
     axes[-1].set_xlabel("phase")
     axes[-1].set_xlim(-0.7, max(len(entries) - 0.3, 1.0))
@@ -81,7 +83,7 @@ def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
     """Draw success by column, a mark for each policy; `names` gives the colours."""
     colours, markers = name_styles(names)
     policies, columns = list(scores.policies), scores.columns
-    figure, ax = new_axes(6.8, 1.1 + (0.26 + 0.1 * len(policies)) * len(columns))
+    figure, (ax,) = new_figure(6.8, 1.1 + (0.26 + 0.1 * len(policies)) * len(columns))
     rows = np.arange(len(columns), dtype=float)
     for k, column in enumerate(columns):
         if (floor := scores.about(column, "stand")) is not None:
@@ -91,7 +93,8 @@ def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
         for k, column in enumerate(columns):
             if not (seeds := scores.of(policy, column)):
                 continue
-            low, mean, high = _span([s.success for s in seeds])
+            values = [s.success for s in seeds]
+            low, mean, high = min(values), float(np.mean(values)), max(values)
             if len(seeds) == 1 and (interval := seeds[0].interval):
                 low, high = interval.low, interval.high
             y = rows[k] + offset
@@ -110,17 +113,13 @@ def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
     return figure
 
 
-def _span(values: Sequence[float]) -> tuple[float, float, float]:
-    return min(values), float(np.mean(values)), max(values)
-
-
 def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
     """Draw the mean mastered level against all env steps that were spent.
 
     Dotted where levels go by the clock, and nothing was mastered.
     """
     colours, _ = name_styles(names)
-    figure, ax = new_axes(6.8, 3.4)
+    figure, (ax,) = new_figure(6.8, 3.4)
     seen: set[str] = set()
     for run in runs:
         spent = np.cumsum([0, *(e.evidence.env_steps for e in run.entries)]) / 1e6
@@ -144,12 +143,12 @@ def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
     return figure
 
 
-def steps_figure(runs: Mapping[str, Mapping[Action, Spent]]) -> Any:
+def steps_figure(runs: Mapping[str, RunSummary]) -> Any:
     """Draw env steps by verdict, a bar for each run; the light end is in probes."""
-    figure, ax = new_axes(6.8, 1.2 + 0.42 * len(runs))
-    for k, by_action in enumerate(runs.values()):
+    figure, (ax,) = new_figure(6.8, 1.2 + 0.42 * len(runs))
+    for k, summary in enumerate(runs.values()):
         start = 0.0
-        for action, spent in by_action.items():
+        for action, spent in summary.by_action.items():
             probes = (spent.probe_env_steps or 0) / 1e6
             trained = spent.env_steps / 1e6 - probes
             colour = MARK[action][1]
@@ -157,7 +156,7 @@ def steps_figure(runs: Mapping[str, Mapping[Action, Spent]]) -> Any:
             ax.barh(k, probes, 0.6, start + trained, color=colour, alpha=0.35)
             start += trained + probes
     for action, (_, colour) in MARK.items():
-        if any(run[action].phases for run in runs.values()):
+        if any(run.by_action[action].phases for run in runs.values()):
             ax.barh(0, 0, color=colour, alpha=0.75, label=DONE[action])
     ax.barh(0, 0, color=FAINT, alpha=0.35, label="pale: probes")
     ax.set_yticks(range(len(runs)), list(runs))

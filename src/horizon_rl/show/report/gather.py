@@ -1,9 +1,10 @@
 """Everything a page is made of, read from files and put in numbers."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from horizon_rl.evaluation.studies.study import StudiedRun, Study, study
 from horizon_rl.evaluation.success import CurvePoint, find_results
@@ -14,9 +15,11 @@ from horizon_rl.policies.shipped import (
     start_of,
 )
 from horizon_rl.runs.read import RunFiles, read_run
-from horizon_rl.show.report.blocks import slug
-from horizon_rl.show.report.failure_maps import FailureMap
-from horizon_rl.show.report.scores import SuiteScores, collect
+from horizon_rl.runs.summary import RunSummary
+from horizon_rl.show.scores import SuiteScores, collect
+
+if TYPE_CHECKING:  # It takes the simulator's libraries.
+    from horizon_rl.evaluation.explain import Factor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,20 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class FailureMap:
+    """Success of a policy by the values of what varies between scenarios."""
+
+    policy: str
+    source: str
+    """Its path or name: what a command takes."""
+    title: str
+    """Suite, severity, column and number of scenarios, in words."""
+    success: float
+    factors: "tuple[Factor, ...]"
+    """The most telling first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ReportedRun:
     """A run, read and put in numbers."""
 
@@ -56,17 +73,12 @@ class ReportedRun:
     studied: StudiedRun
 
     @property
-    def read(self) -> RunFiles:
-        return self.files
-
-    @property
     def label(self) -> str:
         return self.studied.label
 
     @property
-    def slug(self) -> str:
-        """Its label as part of a file's name, or of an id on a page."""
-        return slug(self.label)
+    def summary(self) -> RunSummary:
+        return self.files.summary
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,12 +95,42 @@ class Material:
     """What made the page."""
 
     @property
+    def title(self) -> str:
+        return ", ".join(dict.fromkeys(run.files.name for run in self.runs))
+
+    @property
     def names(self) -> list[str]:
         """Names of methods and policies, in the order that colours go by."""
         methods = [method.name for method in self.study.methods]
         curves = [curve.method for curve in self.study.curves]
         policies = [name for scores in self.suites for name in scores.policies]
         return list(dict.fromkeys([*methods, *curves, *policies]))
+
+    @property
+    def trained(self) -> list[ReportedRun]:
+        """The runs that made a policy: no rehearsals."""
+        return [run for run in self.runs if run.summary.kind == "training"]
+
+    def unmeasured(self, suite: str, severity: float | None) -> list[ReportedRun]:
+        """List the runs without a result in a suite."""
+        measured = {
+            name
+            for scores in self.suites
+            if (scores.suite, scores.severity) == (suite, severity)
+            for name in scores.policies
+        }
+        return [run for run in self.trained if run.files.name not in measured]
+
+    @property
+    def unmapped(self) -> list[ReportedRun]:
+        """The runs of which it is not known where they break."""
+        mapped = {found.source for found in self.maps}
+        return [run for run in self.trained if run.source.text not in mapped]
+
+    def report_command(self, flags: str) -> str:
+        """Write the command of the page with other flags."""
+        runs = shlex.join([run.source.argument for run in self.runs])
+        return f"horizon report {runs} {flags}"
 
 
 def gather(
@@ -146,7 +188,7 @@ def _by_name(
 
 def _origins(runs: Sequence[ReportedRun]) -> list[dict[str, Any]]:
     """Return the results of the shipped policies that runs started from."""
-    starts = [run.read.summary.start or "" for run in runs]
+    starts = [run.summary.start or "" for run in runs]
     names = dict.fromkeys(start.removeprefix("from ") for start in starts)
     return [
         {**result, "policy": name}
@@ -160,6 +202,6 @@ def _baseline(runs: Sequence[ReportedRun]) -> dict[str, float]:
     return {
         group: catalogue[group].coverage_at(0.0)
         for run in runs
-        if (catalogue := run.read.catalogue)
+        if (catalogue := run.files.catalogue)
         for group in run.files.journal.header.groups
     }

@@ -20,15 +20,18 @@ from horizon_rl.runs.journal import is_locked
 from horizon_rl.runs.paths import judged_files, metrics_file
 from horizon_rl.runs.read import read_run
 from horizon_rl.show.report.gather import Source, gather
-from horizon_rl.show.report.live_section import live_section
-from horizon_rl.show.report.page import RenderedSection, render_page, render_section
-from horizon_rl.show.report.write import make_sections, titles
+from horizon_rl.show.report.page import (
+    Section,
+    render_live,
+    render_page,
+    render_sections,
+)
 
 POLL_S = 1.0
 SHARE = 0.25
 """Share of a core that rendering may take: the training beside it needs the rest."""
 REFRESH_S = 15.0
-"""What is under way is looked at so often though no file changes: it may hang."""
+"""What is under way is looked at so often even if no file changes: it may hang."""
 
 Stamp = tuple[object, ...]
 
@@ -48,9 +51,7 @@ class Answer:
 Answers = Mapping[str, Answer]
 
 
-def make_answers(
-    title: str, subtitle: str, sections: Sequence[RenderedSection]
-) -> Answers:
+def make_answers(title: str, subtitle: str, sections: Sequence[Section]) -> Answers:
     """Lay out all that can be asked for: the page, its state, each section."""
     page = render_page(title, subtitle, sections, is_live=True)
     state = {"sections": [[section.id, section.digest] for section in sections]}
@@ -59,7 +60,7 @@ def make_answers(
         {
             "/": Answer(page.encode(), html),
             "/state.json": Answer(json.dumps(state).encode(), "application/json"),
-            **{f"/section/{s.id}": Answer(s.html.encode(), html) for s in sections},
+            **{f"/section/{s.id}": Answer(s.html().encode(), html) for s in sections},
         }
     )
 
@@ -71,7 +72,7 @@ class LivePage:
         """Render a first page; files that cannot be read are refused here."""
         self._source = source
         self._answers: Answers = {}
-        self._sections: list[RenderedSection] = []
+        self._sections: list[Section] = []
         self._titles = ("", "")
         self._drawn: Stamp | None = None
         """The files that figures were drawn from; None draws them at once."""
@@ -106,7 +107,7 @@ class LivePage:
             # A directory taken away, a journal being moved: what was shown stays.
             self._drawn = self._shown = None
             self._problem = f"Cannot show: {error}"
-            self._publish(render_section(live_section(None, self._problem)))
+            self._publish(render_live(None, self._problem))
 
     def _keep_up(self) -> None:
         while not self._stop.wait(POLL_S):
@@ -128,17 +129,17 @@ class LivePage:
             finally:  # One that fails costs as much, and is tried again as seldom.
                 self._draw_at = now + (time.monotonic() - now) / SHARE
             self._drawn, self._problem = judged, None
-        self._publish(render_section(live_section(summary, self._problem)))
+        self._publish(render_live(summary, self._problem))
         self._shown, self._look_at = (judged, metrics), now + REFRESH_S
 
     def _draw(self, run: str) -> None:
         command = f"horizon watch {shlex.quote(self._source.text)}"
         material = gather([self._source], command=command)
-        self._titles = (titles(material)[0], f"HORIZON, live from {run}")
-        self._sections = [render_section(s) for s in make_sections(material)]
+        self._titles = (material.title, f"HORIZON, live from {run}")
+        self._sections, _ = render_sections(material)
         self.num_drawn += 1
 
-    def _publish(self, now: RenderedSection) -> None:
+    def _publish(self, now: Section) -> None:
         # One assignment: a reader sees the old table or the new one.
         self._answers = make_answers(*self._titles, [now, *self._sections])
 

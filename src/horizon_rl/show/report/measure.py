@@ -17,8 +17,8 @@ from horizon_rl.evaluation.suite import Suite
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
 from horizon_rl.show.evaluation_tables import TELLING
-from horizon_rl.show.report.failure_maps import FailureMap
-from horizon_rl.show.report.gather import Source
+from horizon_rl.show.report.gather import FailureMap, Source
+from horizon_rl.show.scores import describe_suite
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import EpisodeTable, succeeded
 
@@ -105,7 +105,7 @@ def _map(source: Source, suite: Suite, episodes: EpisodeTable) -> FailureMap:
     return FailureMap(
         policy=source.name,
         source=source.text,
-        title=f"{len(won)} scenarios of {SUITE} at severity {SEVERITY:g}, "
+        title=f"{len(won)} scenarios of {describe_suite(SUITE, SEVERITY)}, "
         f"column {COLUMN}",
         success=float(won.mean()),
         factors=tuple([f for f in factors if f.chance < TELLING][:MAX_FACTORS]),

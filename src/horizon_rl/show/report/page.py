@@ -1,116 +1,153 @@
-"""Sections as HTML, and the page around them: one file that needs nothing else."""
+"""The page from templates: sections, and around them one file that needs nothing else."""
 
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from horizon_rl import __version__
-from horizon_rl.show.report.blocks import (
-    Block,
-    Commands,
-    Drawing,
-    Facts,
-    Fold,
-    Missing,
-    Prose,
-    Section,
+from horizon_rl.runs.summary import RunSummary
+from horizon_rl.show import (
+    board,
+    failure_figure,
+    frontier_figure,
+    numbers,
+    scores,
+    status_board,
+    study_figures,
+    study_tables,
 )
-from horizon_rl.show.report.markup import Html, tag
-from horizon_rl.show.table import Cells
+from horizon_rl.show.report import figures, tables
+from horizon_rl.show.report.gather import Material, ReportedRun
+from horizon_rl.show.report.svg import figure_svg
+from horizon_rl.support.errors import needs_extra
+
+with needs_extra("plot"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
 GENERATOR = "horizon-rl"
 """By this a page of ours is known from another that it must not replace."""
-ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Cpath d='M1 12h14M4 12a4 4 0 0 1 8 0' fill='none' stroke='%231f5fa8' "
-    "stroke-width='2'/%3E%3C/svg%3E"
-)
-WIDE = 8.0
-"""Width in inches beyond which a figure scrolls on a phone instead of shrinking."""
 FIGURES = "figures"
 """Folder beside the page that has its figures as files."""
-WORDS = ("reason", "value")
-"""Last columns that hold words."""
+FEW = 3
+"""So many runs are shown open; more would bury what comes after them."""
+LONGEST = 60
+"""Characters of a file's name: a path may be longer than that can be."""
+SECTIONS = {
+    "summary": "Summary",
+    "frontiers": "Frontiers",
+    "coverage": "Coverage",
+    "ood": "Out of distribution",
+    "interventions": "Interventions",
+    "suites": "Other suites",
+    "signal": "Recoverable signal",
+    "cost": "Progress at equal cost",
+    "gates": "Gates by phase",
+    "verdicts": "Verdicts, computed again",
+    "diagnostic": "Diagnostic",
+    "failures": "Where it breaks",
+    "steps": "Env steps by verdict",
+    "settings": "Settings",
+    "commands": "Commands",
+}
+"""Title of every section, in order; the template has a block for each."""
+MODULES = (
+    *(board, failure_figure, frontier_figure, numbers, scores, status_board),
+    *(study_figures, study_tables, figures, tables),
+)
+"""Whose functions the template may call."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawing:
+    """A figure on the page, and as a file beside it."""
+
+    name: str
+    """Name of its files, and of its place on the page."""
+    about: str
+    figure: Any
+    """matplotlib's."""
+    svg: Markup
+    is_linked: bool
 
 
 @dataclass(frozen=True)
-class RenderedSection:
-    """A section as HTML, known by a hash of it."""
+class Section:
+    """A rendered part of the page, known by a hash of it."""
 
     id: str
     title: str
-    html: Html
+    body: Markup
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.html.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.body.encode()).hexdigest()[:16]
+
+    def html(self, *, with_digest: bool = False) -> Markup:
+        """Return the element; by its digest the live page's script knows a change."""
+        digest = Markup(' data-digest="{}"').format(self.digest) if with_digest else ""
+        start = Markup('<section id="{0}"{1}><h2><a href="#{0}">{2}</a></h2>\n')
+        head = start.format(self.id, digest, self.title)
+        return head + self.body + Markup("</section>")
 
 
-def render_section(section: Section, *, downloads: bool = False) -> RenderedSection:
-    """Write a section; with `downloads`, its figures link to files beside the page."""
+def render_sections(
+    material: Material, *, is_linked: bool = False
+) -> tuple[list[Section], list[Drawing]]:
+    """Render all sections for which there is anything to say, and their figures.
 
-    def show(block: Block) -> Html:
-        return _block(block, show, downloads)
+    Args:
+        material: What there is to show.
+        is_linked: Whether figures link to files beside the page.
+    """
+    drawings: list[Drawing] = []
 
-    html = tag(
-        "section",
-        tag("h2", tag("a", section.title, href=f"#{section.id}")),
-        _paragraph(section.intro) if section.intro else None,
-        *map(show, section.blocks),
-        id=section.id,
+    def draw(name: str, about: str, figure: Any) -> Drawing:
+        name = slug(name)
+        svg = Markup(figure_svg(figure, name, about))
+        drawings.append(
+            Drawing(name=name, about=about, figure=figure, svg=svg, is_linked=is_linked)
+        )
+        return drawings[-1]
+
+    sections = [
+        Section(name, title, _render_block(name, m=material, draw=draw))
+        for name, title in SECTIONS.items()
+    ]
+    return [section for section in sections if section.body.strip()], drawings
+
+
+def render_live(summary: RunSummary | None, problem: str | None = None) -> Section:
+    """Render what a run is doing now; `problem` is why files cannot be read."""
+    return Section(
+        "live", "Now", _render_block("live", summary=summary, problem=problem)
     )
-    return RenderedSection(section.id, section.title, html)
 
 
 def render_page(
-    title: str,
-    subtitle: str,
-    sections: Sequence[RenderedSection],
-    *,
-    is_live: bool = False,
+    title: str, subtitle: str, sections: Sequence[Section], *, is_live: bool = False
 ) -> str:
     """Put the page together; a live one brings the script that keeps it so."""
-    links = [
-        tag("li", tag("a", section.title, href=f"#{section.id}"))
-        for section in sections
-    ]
-    marked = [
-        # So that the script can tell which sections have changed.
-        Html(s.html.replace("<section", f'<section data-digest="{s.digest}"', 1))
-        for s in sections
-    ]
-    silent = tag(
-        "p", "The server does not answer.", id="silent", class_="alert", hidden=True
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            subtitle=subtitle,
+            sections=sections,
+            policy=content_policy(is_live=is_live),
+            style=_asset("style.css"),
+            script=_asset("live.js") if is_live else None,
+            generator=GENERATOR,
+            version=__version__,
+        )
     )
-    policy = content_policy(is_live=is_live)
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content=GENERATOR),
-        tag("title", title),
-        tag("link", rel="icon", href=ICON),
-        tag("style", _asset("style.css")),
-    )
-    body = tag(
-        "body",
-        tag(
-            "div",
-            tag("header", tag("h1", title), tag("p", subtitle)),
-            tag("nav", tag("ul", *links), aria_label="Sections"),
-            silent if is_live else None,
-            tag("main", *(marked if is_live else [s.html for s in sections])),
-            tag("footer", f"Made by horizon-rl {__version__} from the runs' files."),
-            class_="page",
-        ),
-        tag("script", _asset("live.js")) if is_live else None,
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def content_policy(*, is_live: bool) -> str:
@@ -127,101 +164,46 @@ def content_policy(*, is_live: bool) -> str:
     return "; ".join(rules)
 
 
-def _asset(name: str) -> Html:
-    return Html(files("horizon_rl.show.report").joinpath(name).read_text("utf-8"))
+def slug(text: str) -> str:
+    """Turn a name, wherever it comes from, into part of a file's name and of an id."""
+    clean = re.sub(r"[^\w.+-]+", "-", text)
+    if len(clean) <= LONGEST:
+        return clean
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{clean[: LONGEST - 9]}-{digest}"
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("horizon_rl.show.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for module in MODULES:
+        functions = {k: f for k, f in vars(module).items() if not k.startswith("_")}
+        found.globals |= {k: f for k, f in functions.items() if callable(f)}
+    found.globals |= {"FEW": FEW, "names": _names}
+    found.globals["ui"] = found.get_template("macros.html").module
+    return found
+
+
+def _render_block(name: str, **values: Any) -> Markup:
+    template = _environment().get_template("sections.html")
+    return Markup("".join(template.blocks[name](template.new_context(values))))
+
+
+def _names(runs: Sequence[ReportedRun]) -> str:
+    """Name the policies of runs for a shell."""
+    return shlex.join([run.source.text for run in runs])
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files("horizon_rl.show.report").joinpath(name).read_text("utf-8"))
 
 
 def _hash(name: str) -> str:
     digest = hashlib.sha256(_asset(name).encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _block(block: Block, show: Callable[[Block], Html], downloads: bool) -> Html:
-    match block:
-        case Drawing():
-            return _drawing(block, downloads)
-        case Cells():
-            return _table(block)
-        case Facts():
-            return _facts(block)
-        case Prose():
-            return _paragraph(block.text)
-        case Commands():
-            return _commands(block.lines)
-        case Missing():
-            note = _paragraph(block.what)
-            return tag("div", note, _commands(block.commands), class_="missing")
-        case Fold():
-            inside = tag("div", *map(show, block.blocks), class_="inside")
-            summary = tag("summary", block.title)
-            return tag("details", summary, inside, open=block.is_open)
-
-
-def _paragraph(text: str) -> Html:
-    """Write a paragraph; what stands between backticks is code."""
-    parts = re.split(r"`([^`]*)`", text)
-    pieces = (tag("code", p) if k % 2 else p for k, p in enumerate(parts))
-    return tag("p", *pieces)
-
-
-def _commands(lines: Sequence[str]) -> Html:
-    return tag("pre", tag("code", "\n".join(lines)))
-
-
-def _drawing(drawing: Drawing, downloads: bool) -> Html:
-    is_wide = drawing.figure.get_figwidth() > WIDE
-    svg = drawing.svg.replace("<svg ", '<svg class="wide" ' if is_wide else "<svg ", 1)
-    places = [
-        tag("a", ending.upper(), href=f"{FIGURES}/{drawing.name}.{ending}")
-        for ending in ("svg", "png")
-    ]
-    links = tag("span", " ", places[0], " ", places[1], class_="downloads")
-    return tag(
-        "figure",
-        _scroll(Html(svg), drawing.about),
-        tag("figcaption", f"{drawing.about}.", links if downloads else None),
-    )
-
-
-def _table(cells: Cells) -> Html:
-    head = tag("tr", *(tag("th", h, scope="col") for h in cells.headings))
-    rows = (
-        tag("tr", tag("th", row[0], scope="row"), *(tag("td", c) for c in row[1:]))
-        for row in cells.rows
-    )
-    table = tag(
-        "table",
-        tag("thead", head),
-        tag("tbody", *rows),
-        class_="words" if cells.headings[-1] in WORDS else None,
-    )
-    notes = tag("p", " ".join(cells.notes), class_="notes") if cells.notes else None
-    box = _scroll(table, cells.title or "Table")
-    # Not a caption, which would scroll away with the table.
-    title = tag("p", cells.title, class_="title") if cells.title else None
-    return tag("div", title, box, notes, class_="table")
-
-
-def _scroll(inside: Html, label: str) -> Html:
-    """Let what is too wide for a phone scroll in a box of its own, by keys as well."""
-    return tag(
-        "div", inside, class_="scroll", role="region", aria_label=label, tabindex="0"
-    )
-
-
-def _facts(facts: Facts) -> Html:
-    pairs = (
-        tag("div", tag("dt", what), tag("dd", value)) for value, what in facts.pairs
-    )
-    bar = None
-    if facts.share is not None:
-        value = f"{min(max(facts.share, 0.0), 1.0):.4f}"
-        bar = tag("progress", value=value, max="1", aria_label="share done")
-    return tag(
-        "div",
-        tag("h3", facts.title) if facts.title else None,
-        tag("p", facts.subtitle, class_="soft") if facts.subtitle else None,
-        tag("dl", *pairs) if facts.pairs else None,
-        bar,
-        class_="facts",
-    )

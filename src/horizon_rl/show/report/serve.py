@@ -1,11 +1,11 @@
 """Serve a page that is in memory, read-only, to whoever may read it.
 
 Answers are looked up by their exact path in a table, so there is no path that leads to a
-file. What is not GET or HEAD is refused, and a client that dawdles is cut off.
+file. What is not GET or HEAD is refused. A connection has one request and so many
+seconds for it: a client that dawdles is cut off.
 """
 
 import socket
-import threading
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -20,8 +20,6 @@ from horizon_rl.support.errors import InputError
 
 REQUEST_S = 10.0
 """Time for a request to come and its answer to go."""
-IDLE_S = 30.0
-"""Time for a kept connection to send the next one."""
 MAX_CONNECTIONS = 512
 HEADERS = {
     "Content-Security-Policy": f"{content_policy(is_live=True)}; frame-ancestors 'none'",
@@ -29,6 +27,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
+    "Connection": "close",
 }
 
 
@@ -46,7 +45,6 @@ class PageServer(ThreadingHTTPServer):
         """Returns what is to be served at the moment."""
         self.is_local = is_loopback(host)
         self._deadlines: dict[socket.socket, float] = {}
-        self._lock = threading.Lock()
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -67,68 +65,53 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._lock:
-            is_full = len(self._deadlines) >= MAX_CONNECTIONS
-        if is_full:
+        if len(self._deadlines) >= MAX_CONNECTIONS:
             self.shutdown_request(request)
             return
-        self.give_time(request, REQUEST_S)
+        self._deadlines[request] = time.monotonic() + REQUEST_S
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._deadlines.pop(request, None)
+        self._deadlines.pop(request, None)
         super().shutdown_request(request)
-
-    def give_time(self, connection: socket.socket, seconds: float) -> None:
-        """Let a connection live for some more seconds."""
-        with self._lock:
-            self._deadlines[connection] = time.monotonic() + seconds
 
     def service_actions(self) -> None:
         """Cut off whoever is over time; called twice a second."""
         now = time.monotonic()
-        with self._lock:
-            late = [c for c, deadline in self._deadlines.items() if deadline < now]
-        for connection in late:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # Gone already.
+        # A copy: other threads end their connections meanwhile.
+        for connection, deadline in self._deadlines.copy().items():
+            if deadline < now:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # Gone already.
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay calm: clients come and go as they please."""
+        """Keep the terminal clean: clients come and go as they please."""
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
     protocol_version = "HTTP/1.1"
     # Else a line that is no request would be answered as in 1991, without a status.
     default_request_version = "HTTP/1.1"
-    # The server's deadlines are shorter where they must be.
-    timeout = IDLE_S
+
+    def handle(self) -> None:
+        self.handle_one_request()
 
     def do_GET(self) -> None:
         if (refusal := self._refusal()) is not None:
             self.send_error(refusal)
             return
-        answer = self._site.answers().get(self.path.partition("?")[0])
+        answer = self.server.answers().get(self.path.partition("?")[0])
         if answer is None:
             self.send_error(HTTPStatus.NOT_FOUND)
         elif answer.etag in self.headers.get("If-None-Match", ""):
-            self._send(HTTPStatus.NOT_MODIFIED, None, answer.etag)
+            self._send(HTTPStatus.NOT_MODIFIED, ETag=answer.etag)
         else:
-            self._send(HTTPStatus.OK, answer, answer.etag)
+            self._send(HTTPStatus.OK, answer, ETag=answer.etag)
 
     do_HEAD = do_GET
-
-    @property
-    def _site(self) -> PageServer:
-        assert isinstance(self.server, PageServer)
-        return self.server
-
-    def handle_one_request(self) -> None:
-        super().handle_one_request()
-        self._site.give_time(self.connection, IDLE_S)
 
     def _refusal(self) -> HTTPStatus | None:
         """Say what is wrong with a request that could be parsed, if anything is."""
@@ -139,39 +122,32 @@ class _Handler(BaseHTTPRequestHandler):
         if len(hosts) != 1 or has_body:
             return HTTPStatus.BAD_REQUEST
         # A page elsewhere may have its own name point here, to read what is local.
-        if self._site.is_local and not is_loopback(_without_port(hosts[0])):
+        if self.server.is_local and not is_loopback(_without_port(hosts[0])):
             return HTTPStatus.MISDIRECTED_REQUEST
         return None
 
     def _send(
-        self, status: HTTPStatus, answer: Answer | None, etag: str | None = None
+        self, status: HTTPStatus, answer: Answer | None = None, **headers: str
     ) -> None:
-        body = answer.body if answer else b""
-        self.send_response(status)
-        for name, value in HEADERS.items():
-            self.send_header(name, value)
-        if etag:
-            self.send_header("ETag", etag)
         if answer:
-            self.send_header("Content-Type", answer.kind)
-        if status != HTTPStatus.NOT_MODIFIED:
-            self.send_header("Content-Length", str(len(body)))
+            headers["Content-Type"] = answer.kind
+            headers["Content-Length"] = str(len(answer.body))
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            self.send_header("Allow", "GET, HEAD")
-        if self.close_connection:
-            self.send_header("Connection", "close")
+            headers["Allow"] = "GET, HEAD"
+        self.send_response(status)
+        for name, value in {**HEADERS, **headers}.items():
+            self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if answer and self.command != "HEAD":
+            self.wfile.write(answer.body)
 
     def send_error(
         self, code: int, message: str | None = None, explain: str | None = None
     ) -> None:
-        """Answer with a line of text, and end the connection."""
+        """Answer with a line of text."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             code = HTTPStatus.METHOD_NOT_ALLOWED
         status = HTTPStatus(code)
-        self.close_connection = True
         text = f"{status.value} {status.phrase}\n".encode()
         self._send(status, Answer(text, "text/plain; charset=utf-8"))
 

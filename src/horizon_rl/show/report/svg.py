@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 PIXELS = 92.0
 """Pixels of an inch: a figure's text of 10 points is then as large as a table's."""
+WIDE = 8.0
+"""Width in inches beyond which a figure scrolls on a phone instead of shrinking."""
 FAMILY = "system-ui, 'DejaVu Sans', sans-serif"
 FONT = re.compile(r"(?:(?P<weight>bold|[1-9]00) )?(?P<size>[\d.]+px) ")
 UNWANTED = ("metadata", "style")
@@ -41,6 +43,8 @@ def figure_svg(figure: Any, name: str, about: str) -> str:
         "role": "img",
         "aria-label": about,
     }
+    if figure.get_figwidth() > WIDE:
+        root.set("class", "wide")
     return ElementTree.tostring(root, "unicode")
 
 

@@ -3,43 +3,18 @@
 import re
 from pathlib import Path
 
-from horizon_rl.show.report.blocks import Section, drawings
 from horizon_rl.show.report.gather import Material
-from horizon_rl.show.report.page import FIGURES, GENERATOR, render_page, render_section
-from horizon_rl.show.report.progress_sections import (
-    cost_section,
-    coverage_section,
-    diagnostic_section,
-    signal_section,
-)
-from horizon_rl.show.report.record_sections import (
-    config_section,
-    making_section,
-    steps_section,
-)
-from horizon_rl.show.report.run_sections import (
-    frontiers_section,
-    gates_section,
-    summary_section,
-    verdicts_section,
-)
-from horizon_rl.show.report.score_sections import (
-    failures_section,
-    interventions_section,
-    ood_section,
-    other_section,
+from horizon_rl.show.report.page import (
+    FIGURES,
+    GENERATOR,
+    render_page,
+    render_sections,
 )
 from horizon_rl.show.report.svg import figure_png
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError
 
 PAGE = "index.html"
-SECTIONS = (
-    *(summary_section, frontiers_section, coverage_section, ood_section),
-    *(interventions_section, other_section, signal_section, cost_section),
-    *(gates_section, verdicts_section, diagnostic_section, failures_section),
-    *(steps_section, config_section, making_section),
-)
 
 
 def prepare_folder(folder: Path) -> None:
@@ -59,20 +34,6 @@ def prepare_folder(folder: Path) -> None:
         raise InputError(f"--out {folder}: {error.strerror}") from error
 
 
-def make_sections(material: Material) -> list[Section]:
-    """Make all sections for which there is anything to say."""
-    found = (make(material) for make in SECTIONS)
-    return [section for section in found if section is not None]
-
-
-def titles(material: Material) -> tuple[str, str]:
-    """Return title and subtitle of the page."""
-    names = list(dict.fromkeys(run.files.name for run in material.runs))
-    number = len(material.runs)
-    runs = "one run" if number == 1 else f"{number} runs"
-    return ", ".join(names), f"HORIZON report of {runs}"
-
-
 def write_report(material: Material, folder: Path) -> int:
     """Write everything into a prepared folder, the page last; returns how many figures.
 
@@ -80,18 +41,18 @@ def write_report(material: Material, folder: Path) -> int:
     """
     page, figures = folder / PAGE, folder / FIGURES
     before = _linked(page.read_text("utf-8", "replace")) if page.exists() else set()
-    sections = make_sections(material)
-    drawn = [d for section in sections for d in drawings(section.blocks)]
-    for drawing in drawn:
+    sections, drawings = render_sections(material, is_linked=True)
+    for drawing in drawings:
         svg, png = drawing.svg.encode(), figure_png(drawing.figure)
         for ending, data in (("svg", svg), ("png", png)):
             write_file(figures / f"{drawing.name}.{ending}", data)
-    rendered = [render_section(section, downloads=True) for section in sections]
-    text = render_page(*titles(material), rendered)
+    number = len(material.runs)
+    runs = "one run" if number == 1 else f"{number} runs"
+    text = render_page(material.title, f"HORIZON report of {runs}", sections)
     write_file(page, text.encode())
     for name in before - _linked(text):
         (figures / name).unlink(missing_ok=True)
-    return len(drawn)
+    return len(drawings)
 
 
 def _linked(page: str) -> set[str]:

@@ -16,7 +16,7 @@ from horizon_rl.cli import main
 from horizon_rl.runs.read import read_run
 from horizon_rl.show.report.gather import Source
 from horizon_rl.show.report.live import LivePage
-from horizon_rl.show.report.live_section import time_left_s
+from horizon_rl.show.report.tables import time_left_s
 from run_files import begin, write_metrics, write_times
 
 pytest.importorskip("matplotlib")

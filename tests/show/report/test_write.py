@@ -9,9 +9,8 @@ from html_check import complaints
 from horizon_rl.cli import main
 from horizon_rl.cli.report import find_sources
 from horizon_rl.policies.shipped import model_path
-from horizon_rl.show.report.blocks import Missing
 from horizon_rl.show.report.gather import gather
-from horizon_rl.show.report.score_sections import failures_section
+from horizon_rl.show.report.page import render_sections
 
 pytest.importorskip("matplotlib")
 SECTIONS = (
@@ -124,17 +123,17 @@ def test_torn_line_is_told_once_and_the_rest_is_shown(tmp_path, capsys):
 
 def test_every_run_without_a_map_has_a_command_for_it():
     material = gather(find_sources(["core-mlp", "full-mlp"]))
-    (missing,) = failures_section(material).blocks
-    assert isinstance(missing, Missing)
-    assert missing.commands == (
-        "horizon eval core-mlp --severity 0.5 --explain all",
-        "horizon eval full-mlp --severity 0.5 --explain all",
-    )
+    sections, _ = render_sections(material)
+    (failures,) = (s.body for s in sections if s.id == "failures")
+    assert (
+        "<code>horizon eval core-mlp --severity 0.5 --explain all\n"
+        "horizon eval full-mlp --severity 0.5 --explain all</code>"
+    ) in failures
 
 
 def test_start_that_has_a_new_meaning_is_told_by_the_record():
     (run,) = (material := gather(find_sources(["core-quiet"]))).runs
-    assert run.read.summary.start == "from core as it was after 99.7 M env steps"
+    assert run.summary.start == "from core as it was after 99.7 M env steps"
     beside = {name for suite in material.suites for name in suite.policies}
     assert "core-quiet" in beside and "core" not in beside
 

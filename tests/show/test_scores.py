@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from horizon_rl.show.report.score_sections import suite_table
-from horizon_rl.show.report.scores import collect, read_records
+from horizon_rl.show.scores import collect, read_records, score_suite, suite_table
 from horizon_rl.support.errors import InputError
 
 
@@ -21,7 +20,13 @@ def record(policy="a", success=0.5, digest="one", **column):
 def test_seeds_of_one_policy_go_into_one_cell():
     (scores,) = collect([record(success=0.4), record(success=0.6), record("b", 0.9)])
     ((_, ours, theirs, stand),) = suite_table(scores).rows
-    assert (ours, theirs, stand) == ("50.0 ± 14.1", "90.0", "10.0")
+    assert (ours, theirs, stand.text) == ("50.0 ± 14.1", "90.0", "10.0")
+
+
+def test_interval_stands_beside_one_checkpoint_where_there_is_room():
+    scores = score_suite([record(interval={"low": 0.4, "high": 0.6})])
+    for intervals, shown in ((True, "50.0 (40..60)"), (False, "50.0")):
+        assert suite_table(scores, intervals=intervals).rows[0][1] == shown
 
 
 def test_different_suites_make_different_tables():

@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from horizon_rl.show.report import serve
-from horizon_rl.show.report.blocks import Prose, Section
 from horizon_rl.show.report.live import make_answers
-from horizon_rl.show.report.page import render_section
+from horizon_rl.show.report.page import render_live
 from horizon_rl.show.report.serve import PageServer, is_loopback
 from horizon_rl.support.errors import InputError
 
@@ -25,8 +24,8 @@ def server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret.txt").write_text(SECRET)
     (tmp_path / "section").symlink_to(tmp_path)
-    section = Section(id="live", title="Now", blocks=(Prose("x" * 100_000),))
-    answers = make_answers("title", "subtitle", [render_section(section)])
+    section = render_live(None, problem="x" * 100_000)
+    answers = make_answers("title", "subtitle", [section])
     with PageServer("127.0.0.1", 0) as started:
         started.answers = lambda: answers
         thread = threading.Thread(target=started.serve_forever, args=(0.05,))

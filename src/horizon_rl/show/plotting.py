@@ -1,0 +1,56 @@
+"""What all figures share: axes, colours, legends, files."""
+
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.support.errors import needs_extra
+
+# Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#000000", "#999999", "#F0E442"),
+)
+MARKERS = "osD^vPX<>"
+COMMIT, ROLLBACK, HOLD = "#1a7f37", "#cf222e", "#b08800"
+FAINT = "#8c959f"
+
+
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, **shared: bool
+) -> tuple[Any, list[Any]]:
+    """Return a figure and its axes, row by row; sizes are in inches."""
+    with needs_extra("plot"):
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **shared).ravel().tolist()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def name_styles(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return colour and marker of every name, in the order in which they come."""
+    unique = list(dict.fromkeys(names))
+    return dict(zip(unique, cycle(COLOURS), strict=False)), dict(
+        zip(unique, cycle(MARKERS), strict=False)
+    )
+
+
+def add_legend(figure: Any, number: int) -> None:
+    # Above the axes: inside, it would lie on what it explains.
+    columns = min(number, int(figure.get_figwidth() / 2.2))
+    figure.legend(loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
+
+
+def save_figure(figure: Any, stem: Path) -> list[Path]:
+    """Write PNG and SVG; no date and no random ids inside: alike for alike runs."""
+    from matplotlib import rc_context
+
+    # The name may hold dots: with_suffix would cut it.
+    png, svg = (stem.with_name(stem.name + ending) for ending in (".png", ".svg"))
+    with rc_context({"svg.hashsalt": "horizon"}):
+        figure.savefig(svg, dpi=150, metadata={"Date": None})
+        figure.savefig(png, dpi=150)
+    return [png, svg]

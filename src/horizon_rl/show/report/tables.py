@@ -1,0 +1,148 @@
+"""Tables and facts of a report that the terminal has not: runs, verdicts, settings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from horizon_rl.runs.read import find
+from horizon_rl.runs.summary import RunSummary
+from horizon_rl.show.board import DONE
+from horizon_rl.show.numbers import NONE, show_count, show_duration, show_number
+from horizon_rl.show.report.gather import ReportedRun
+from horizon_rl.show.status_board import describe_origin
+from horizon_rl.show.table import Table
+from horizon_rl.support.records import encode
+
+Facts = list[tuple[str, str]]
+"""A few numbers worth a larger type: value, and what it is."""
+
+
+def describe_run(run: ReportedRun) -> str:
+    """Say what a run is and how it stands."""
+    summary = run.summary
+    origin, standing = describe_origin(summary), summary.standing.capitalize()
+    sentences = [
+        *([run.source.model.about] if run.source.model else []),
+        f"{origin[:1].upper()}{origin[1:]}",
+        f"Groups: {', '.join(run.files.journal.header.groups)}",
+        f"{standing}: {summary.ended}" if summary.ended else standing,
+    ]
+    return ". ".join(sentences) + "."
+
+
+def run_facts(run: ReportedRun) -> Facts:
+    """Say in numbers what a run came to; those that are not known are left out."""
+    summary, costs = run.summary, run.studied.costs
+    time = summary.times and show_duration(summary.times.total_s)
+    facts = [
+        (f"{summary.difficulty:.3f}", "mean mastered level"),
+        (show_number(_mean_coverage(run), ".0%"), "mean coverage of its groups"),
+        (show_number(run.studied.ood_success, ".1%"), "success, ood 0.5, all groups"),
+        (str(summary.phases), "phases judged"),
+        (f"{costs.commits} / {costs.rollbacks}", "commits / rollbacks"),
+        (show_count(summary.env_steps), "env steps"),
+        (time or NONE, "training and probes"),
+    ]
+    return [(value, what) for value, what in facts if value != NONE]
+
+
+def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
+    """Lay out what every run came to."""
+    rows = tuple(
+        (
+            run.label,
+            run.summary.standing,
+            str(run.summary.phases),
+            f"{run.studied.costs.commits} / {run.studied.costs.rollbacks}",
+            show_count(run.summary.env_steps),
+            f"{run.summary.difficulty:.3f}",
+            show_number(_mean_coverage(run), ".0%"),
+            show_number(run.studied.ood_success, ".1%"),
+        )
+        for run in runs
+    )
+    headings = (
+        *("run", "standing", "phases", "commits / rollbacks", "env steps"),
+        *("mean level", "mean coverage", "ood 0.5, all"),
+    )
+    return Table("The runs", headings, rows, notes)
+
+
+def decisions_table(run: ReportedRun) -> Table:
+    """Lay out all verdicts of a run in words."""
+    decisions = [entry.decision for entry in run.files.entries]
+    rows = tuple(
+        (str(d.phase), DONE[d.action], f"{d.verdict.score:.2f}", d.reason)
+        for d in decisions
+    )
+    return Table("", ("phase", "verdict", "score", "reason"), rows, align="llrl")
+
+
+def settings_table(run: ReportedRun) -> Table:
+    """Lay out all that a run was started with, by its journal."""
+    rows = tuple(_flat(encode(run.files.journal.header)))
+    return Table("", ("setting", "value"), rows, align="l")
+
+
+def _flat(data: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Name every value by its path; a list of plain values is one value."""
+    if isinstance(data, list | tuple) and any(isinstance(x, Mapping) for x in data):
+        # What has a name of its own goes by it, and not by its number.
+        data = {str(find(x, str, "name") or k): x for k, x in enumerate(data)}
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _flat(value, f"{where}.{key}" if where else str(key))
+    elif isinstance(data, list | tuple):
+        yield where, ", ".join(map(str, data))
+    else:
+        yield where, str(data)
+
+
+def _mean_coverage(run: ReportedRun) -> float | None:
+    known = [c for c in run.studied.coverage.values() if c is not None]
+    return fmean(known) if known else None
+
+
+def progress_facts(summary: RunSummary) -> Facts:
+    """Say in numbers how far a run is.
+
+    Always in the same places: numbers that come and go would move the whole page.
+    """
+    facts = [(str(summary.phases), "phases judged")]
+    if summary.proposal is None:
+        return facts
+    progress = summary.progress
+    left = time_left_s(summary) if summary.standing == "running" else None
+    done = progress.iterations if progress else 0
+    last = progress and progress.max_iterations
+    spent = summary.env_steps + ((progress and progress.env_steps) or 0)
+    return [
+        *facts,
+        (f"{done} / {last}" if last else str(done), "iterations of this phase"),
+        (show_number(progress and progress.steps_per_s, ",.0f"), "steps/s"),
+        (show_number(progress and progress.episode_length, ".0%"), "episode length"),
+        (show_number(progress and progress.tracking_error, ".2f"), "error, m/s"),
+        (show_count(spent), "env steps"),
+        (NONE if left is None else show_duration(left), "left, by the budget"),
+    ]
+
+
+def time_left_s(summary: RunSummary) -> float | None:
+    """Estimate when the budget will be spent; the frontiers may be done before."""
+    budget, progress, times = summary.budget, summary.progress, summary.times
+    if budget is None:
+        return None
+    lately = progress.steps_per_s if progress else None
+    under_way = (progress.env_steps or 0) if progress else 0
+    # With the probes in between, where phases on record tell what these take.
+    speed = summary.env_steps / times.total_s if times and times.total_s else lately
+    estimates = []
+    if budget.steps and speed:
+        left = budget.steps - summary.env_steps - under_way
+        estimates.append(left / speed)
+    if budget.minutes:
+        spent = (times.total_s if times else 0.0) + (
+            under_way / lately if lately else 0.0
+        )
+        estimates.append(60.0 * budget.minutes - spent)
+    return max(0.0, min(estimates)) if estimates else None
