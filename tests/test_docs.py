@@ -228,6 +228,26 @@ def test_the_table_of_shipped_groups_is_that_of_the_catalogue():
             assert rows[name] == (f"±{high:g}" if symmetric else f"{low:g}..{high:g}")
 
 
+def test_the_table_of_presets_is_that_of_the_code():
+    pytest.importorskip("mujoco")
+    from horizon_rl.training.presets import PRESETS, preset_cfg, preset_policy
+
+    page = (ROOT / "docs/training.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|`]+?) \| (.+) \|$", page, re.M))
+    for place, name in enumerate(PRESETS):
+        cfg = preset_cfg(name, preset_policy(name))
+        probe = f"{cfg.probe_scenarios}, {cfg.probe_scenarios}, {cfg.anchor_scenarios}"
+        looks = "at " + " and ".join(map(str, cfg.early.looks))
+        for row, value in {
+            "worlds": str(cfg.num_envs),
+            "iterations a phase, of 24 steps": str(cfg.phase_iterations),
+            "window of gate L, episodes": str(cfg.window),
+            "probe: checkpoint, candidate, anchor": probe,
+            "early looks": looks if cfg.early.looks else "none",
+        }.items():
+            assert rows[row].split(" | ")[place] == value, (name, row)
+
+
 @pytest.mark.parametrize(
     ("title", "suite", "severity", "nth", "suffix"),
     [
