@@ -41,11 +41,11 @@ def test_round_trip_is_exact():
         ({"inner": {"x": "1"}}, r"Outer.inner.x: '1' is not a number"),
         ({"inner": {"x": True}}, r"Outer.inner.x: True is not a number"),
         ({"inner": {"x": 1.0, "word": "c"}}, "'c' is not one of a, b"),
-        ({"inner": {"x": 1.0}, "flag": 1}, "1 is not of type bool"),
-        ({"inner": {"x": 1.0}, "count": 1.5}, "1.5 is not of type int"),
-        ({"inner": {"x": 1.0}, "many": 3}, "Outer.many: 3 does not fit"),
+        ({"inner": {"x": 1.0}, "flag": 1}, "1 is not true or false"),
+        ({"inner": {"x": 1.0}, "count": 1.5}, "1.5 is not a whole number"),
+        ({"inner": {"x": 1.0}, "many": 3}, "Outer.many: 3 is not a list"),
         ({"inner": {"x": 1.0}, "many": [{"x": None}]}, r"Outer.many\[0\].x"),
-        ([], r"Outer: \[\] is not an object"),
+        ([], r"Outer: \[\] is not a table"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_place(data, message):

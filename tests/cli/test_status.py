@@ -239,7 +239,7 @@ def test_catalogue_of_another_make(run, capsys):
     run.mkdir()
     context = {**CONTEXT, "catalogue": {"rows": []}}
     create_curriculum(run / "journal.jsonl", ["mass"], None, context).close()
-    assert "journal.jsonl:1: Catalogue: unknown field 'rows'" in bad(capsys, run)
+    assert "journal.jsonl:1: Catalogue.rows: unknown field 'rows'" in bad(capsys, run)
 
 
 def test_path_that_holds_no_run(run, capsys):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
 from horizon_rl.support.errors import InputError, unknown
-from horizon_rl.support.toml_text import TomlText, Where, is_number
+from horizon_rl.support.records import FieldError, decode_value, inside
+from horizon_rl.support.toml_text import expect_table, toml_tables
 
 PARAMETER_KEYS = tuple(f.name for f in fields(Parameter) if f.name != "name")
 
@@ -56,102 +57,83 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
     paper's catalogue: keys that change, parameters and groups that are new. Another
     shipped catalogue can be extended likewise.
     """
-    return _Reader(text, source).catalogue()
-
-
-class _Reader(TomlText):
-    """Turns tables into a catalogue."""
-
-    extends: tuple[Group, ...] = ()
-
-    def catalogue(self) -> Catalogue:
-        data = self.parse()
-        self._expect_keys(data, ("extends", "groups"), ())
+    groups: dict[str, Group] = {}
+    with toml_tables(text, source) as data:
+        expect_table(data, ("extends", "groups"))
         if "extends" in data:
-            name = self._string(data["extends"], ("extends",))
-            base = self._build(("extends",), lambda: shipped_catalogue(name))
-            self.extends = base.groups
-        groups = {group.name: group for group in self.extends}
-        tables = self._table(data.get("groups", {}), ("groups",))
+            with inside("extends"):
+                name = decode_value(str, data["extends"])
+                groups = {group.name: group for group in shipped_catalogue(name).groups}
+        with inside("groups"):
+            tables = expect_table(data.get("groups", {}))
+        new = {}
         for name, table in tables.items():
-            where = ("groups", name)
-            groups[name] = self._group(name, table, groups.get(name), where)
-        if not groups:
-            raise InputError(
-                f"{self.source}: no groups in this file. A catalogue has tables such "
-                'as [groups.mass.parameters.scale], or extends = "paper"'
-            )
-        return Catalogue(tuple(groups.values()))
-
-    def _group(self, name: str, table: Any, old: Group | None, where: Where) -> Group:
-        self._expect_name(name, where)
-        table = self._table(table, where)
-        self._expect_keys(table, ("about", "parameters"), where)
-        parameters = {p.name: p for p in old.parameters} if old else {}
-        about = self._string(table.get("about", old.about if old else ""), where)
-        where = (*where, "parameters")
-        for key, value in self._table(table.get("parameters", {}), where).items():
-            parameters[key] = self._parameter(key, value, parameters, (*where, key))
-        return self._build(
-            where[:2],
-            lambda: Group(
-                name=name, parameters=tuple(parameters.values()), about=about
-            ),
+            with inside("groups", name):
+                new[name] = _read_group(name, table, groups, Path(source).parent)
+    if not (groups := groups | new):
+        raise InputError(
+            f"{source}: no groups in this file. A catalogue has tables such "
+            'as [groups.mass.parameters.scale], or extends = "paper"'
         )
+    return Catalogue(tuple(groups.values()))
 
-    def _parameter(
-        self, name: str, table: Any, siblings: Mapping[str, Parameter], where: Where
-    ) -> Parameter:
-        self._expect_name(name, where)
-        table = self._table(table, where)
-        self._expect_keys(table, PARAMETER_KEYS, where)
-        missing = [key for key in ("baseline", "limit") if key not in table]
-        if missing and name not in siblings:
-            # Half a parameter is a misspelt one more often than a new one.
-            hint = f"{' and '.join(missing)} missing for a new parameter"
-            known = [group.name for group in self.extends]
-            if siblings:
-                hint = f"{unknown('parameter', name, siblings)}; or {hint}"
-            elif known:
-                hint = f"{unknown('group', where[1], known)}; or {hint}"
-            self._fail(where, hint)
-        changes: dict[str, Any] = {}
-        for key, value in table.items():
-            at = (*where, key)
-            if key in ("baseline", "limit"):
-                changes[key] = self._range(value, at)
-            elif key == "draws":
-                changes[key] = self._count(value, at)
-            elif key.endswith("_power"):
-                changes[key] = self._number(value, at)
-            elif key == "effect":
-                changes[key] = self._effect(value, at)
-            else:
-                changes[key] = self._string(value, at)
-        if name in siblings:
-            return self._build(where, lambda: replace(siblings[name], **changes))
-        return self._build(where, lambda: Parameter(name=name, **changes))
 
-    def _range(self, value: Any, where: Where) -> Range:
-        ok = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
-        if not ok:
-            self._fail(where, f"{value!r} is not a range: write [low, high]")
-        return self._build(where, lambda: Range(float(value[0]), float(value[1])))
+def _read_group(
+    name: str, table: Any, extended: Mapping[str, Group], folder: Path
+) -> Group:
+    """Read a group's table; what it leaves out stays as in the group it extends."""
+    _expect_name(name)
+    expect_table(table, ("about", "parameters"))
+    old = extended.get(name)
+    parameters = {p.name: p for p in old.parameters} if old else {}
+    with inside("parameters"):
+        tables = expect_table(table.get("parameters", {}))
+    for key, value in tables.items():
+        with inside("parameters", key):
+            _expect_name(key)
+            changes = _read_changes(value, folder)
+            missing = [k for k in ("baseline", "limit") if k not in changes]
+            if missing and key not in parameters:
+                # Half a parameter is a misspelt one more often than a new one.
+                hint = f"{' and '.join(missing)} missing for a new parameter"
+                if parameters:
+                    hint = f"{unknown('parameter', key, parameters)}; or {hint}"
+                elif extended:
+                    hint = f"{unknown('group', name, extended)}; or {hint}"
+                raise FieldError(hint)
+            known = vars(parameters[key]) if key in parameters else {"name": key}
+            parameters[key] = decode_value(Parameter, known | changes)
+    read = {"name": name, "about": table.get("about", old.about if old else "")}
+    return decode_value(Group, read | {"parameters": tuple(parameters.values())})
 
-    def _effect(self, value: Any, where: Where) -> str:
-        """Read FILE.py:NAME or MODULE:NAME; a file is looked for beside this one."""
-        place, colon, name = self._string(value, where).rpartition(":")
-        if not (colon and place and name.isidentifier()):
-            self._fail(where, f"{value!r} is not of the form FILE.py:NAME, MODULE:NAME")
-        if place.endswith(".py"):
-            place = str((Path(self.source).parent / place).resolve())
-        return f"{place}:{name}"
 
-    def _count(self, value: Any, where: Where) -> int:
-        if not is_number(value) or not isinstance(value, int):
-            self._fail(where, f"{value!r} is not a whole number")
-        return value
+def _read_changes(table: Any, folder: Path) -> dict[str, Any]:
+    """Read what a parameter's table states; files of effects are beside its own."""
+    changes = dict(expect_table(table, PARAMETER_KEYS))
+    for key in ("baseline", "limit"):
+        if key in changes:
+            with inside(key):
+                changes[key] = _read_range(changes[key])
+    if "effect" in changes:
+        with inside("effect"):
+            value = changes["effect"]
+            place, colon, name = decode_value(str, value).rpartition(":")
+            if not (colon and place and name.isidentifier()):
+                raise FieldError(
+                    f"{value!r} is not of the form FILE.py:NAME, MODULE:NAME"
+                )
+            if place.endswith(".py"):
+                changes["effect"] = f"{(folder / place).resolve()}:{name}"
+    return changes
 
-    def _expect_name(self, name: str, where: Where) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            self._fail(where, "names consist of letters, digits, '_' and '-'")
+
+def _read_range(ends: Any) -> Range:
+    numbers = isinstance(ends, list) and all(type(x) in (int, float) for x in ends)
+    if not (numbers and len(ends) == 2):
+        raise FieldError(f"{ends!r} is not a range: write [low, high]")
+    return Range(float(ends[0]), float(ends[1]))
+
+
+def _expect_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise FieldError("names consist of letters, digits, '_' and '-'")

@@ -5,9 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link
-from horizon_rl.robots.morphology import Box, Morphology
+from horizon_rl.robots.morphology import Morphology
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import decode
 
 REFERENCE = "go2"
 """The robot whose motors and ranges every other body's are scaled from."""
@@ -23,30 +23,10 @@ def load_preset(name: str) -> Morphology:
     """Return a real robot's body."""
     if name not in _facts():
         raise InputError(unknown("robot", name, preset_names()))
-    facts = dict(_facts()[name])
-    return Morphology(
-        name=name,
-        trunk=Link(**facts.pop("trunk")),
-        trunk_box=Box(**facts.pop("trunk_box")),
-        front=_leg(facts.pop("front")),
-        rear=_leg(facts.pop("rear")),
-        **facts,
-    )
-
-
-def _leg(facts: dict[str, Any]) -> Leg:
-    links: dict[str, Any] = {kind: Link(**facts[kind]) for kind in JOINT_KINDS}
-    return Leg(**(facts | links))
+    return decode(Morphology, {"name": name, **_facts()[name]})
 
 
 @cache
 def _facts() -> dict[str, dict[str, Any]]:
     text = files("horizon_rl.robots").joinpath("presets.toml").read_text("utf-8")
-    return {name: _frozen(robot) for name, robot in tomllib.loads(text).items()}
-
-
-def _frozen(value: Any) -> Any:
-    """Turn lists into tuples, so that a preset cannot be changed by its users."""
-    if isinstance(value, dict):
-        return {key: _frozen(item) for key, item in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return tomllib.loads(text)

@@ -5,7 +5,9 @@ keys keep their order, and the same value always gives the same bytes.
 """
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -14,6 +16,26 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from horizon_rl.support.errors import InputError, unknown
 
 T = TypeVar("T")
+
+NOUNS = {int: "a whole number", bool: "true or false", str: "a string"}
+
+
+class FieldError(InputError):
+    """What is wrong with a value, and the keys that lead to it."""
+
+    def __init__(self, problem: str, path: tuple[str, ...] = ()):
+        place = ".".join(path).replace(".[", "[")
+        super().__init__(": ".join(filter(None, (place, problem))))
+        self.problem, self.path = problem, path
+
+
+@contextmanager
+def inside(*keys: str) -> Iterator[None]:
+    """Say of what is refused within that it lies below `keys`."""
+    try:
+        yield
+    except InputError as error:
+        raise _deeper(error, *keys) from error
 
 
 def encode(value: Any) -> dict[str, Any]:
@@ -28,42 +50,61 @@ def dumps(data: Any) -> str:
 
 def decode(cls: type[T], data: Any) -> T:
     """Build `cls` from plain data; wrong, missing or unknown fields are refused."""
-    return _decode(cls, data, cls.__name__)
+    with inside(cls.__name__):
+        return decode_value(cls, data)
 
 
-def _decode(kind: Any, data: Any, where: str) -> Any:
+def decode_value(kind: Any, data: Any) -> Any:
+    """Build a value of a type; dataclasses that are built already may be part of it."""
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any:
         return data
     if is_dataclass(kind):
-        return _decode_dataclass(kind, data, where)
+        return _decode_dataclass(kind, data)
     if origin in (Union, UnionType):
         if data is None and NoneType in args:
             return None
-        return _decode_first([a for a in args if a is not NoneType], data, where)
+        return _decode_first([a for a in args if a is not NoneType], data)
     if origin is Literal:
-        return _expect(data in args, data, where, f"one of {', '.join(map(str, args))}")
-    if origin is tuple and isinstance(data, list | tuple):
-        return tuple(_decode(args[0], x, f"{where}[{i}]") for i, x in enumerate(data))
-    if origin in (dict, Mapping) and isinstance(data, dict):
-        return {k: _decode(args[1], x, f"{where}.{k}") for k, x in data.items()}
+        return _expect(data in args, data, f"one of {', '.join(map(str, args))}")
+    if origin is tuple:
+        _expect(isinstance(data, list | tuple), data, "a list")
+        kinds = args[:1] * len(data) if args[1:] == (...,) else args
+        _expect(len(data) == len(kinds), data, f"a list of {len(kinds)}")
+        items = zip(kinds, data, strict=True)
+        return tuple(_decode_item(k, x, f"[{i}]") for i, (k, x) in enumerate(items))
+    if origin in (dict, Mapping):
+        _expect(isinstance(data, dict), data, "a table")
+        return {k: _decode_item(args[1], x, k) for k, x in data.items()}
     if kind is float:
         number = isinstance(data, int | float) and not isinstance(data, bool)
-        return float(_expect(number, data, where, "a number"))
-    if kind in (int, bool, str):
-        return _expect(type(data) is kind, data, where, f"of type {kind.__name__}")
-    raise InputError(f"{where}: {data!r} does not fit {kind}")
+        _expect(number, data, "a number")
+        finite = abs(data) <= sys.float_info.max
+        return float(_expect(finite, data, "a finite number"))
+    if kind in NOUNS:
+        return _expect(type(data) is kind, data, NOUNS[kind])
+    raise FieldError(f"{data!r} does not fit {kind}")
 
 
-def _decode_first(kinds: list[Any], data: Any, where: str) -> Any:
+def _decode_item(kind: Any, data: Any, key: str) -> Any:
+    # Not by `inside`: long journals are decoded item by item.
+    try:
+        return decode_value(kind, data)
+    except InputError as error:
+        raise _deeper(error, key) from error
+
+
+def _decode_first(kinds: list[Any], data: Any) -> Any:
     """Decode as the first of several types that fits; dataclasses differ by fields."""
     complaints = []
     for kind in kinds:
         try:
-            return _decode(kind, data, where)
+            return decode_value(kind, data)
         except InputError as error:
-            complaints.append(str(error))
-    raise InputError(" or ".join(complaints))
+            complaints.append(error)
+    if len(complaints) == 1:
+        raise complaints[0]
+    raise FieldError(" or ".join(map(str, complaints)))
 
 
 @cache
@@ -71,21 +112,28 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _decode_dataclass(cls: Any, data: Any, where: str) -> Any:
-    _expect(isinstance(data, Mapping), data, where, "an object")
+def _decode_dataclass(cls: Any, data: Any) -> Any:
+    if isinstance(data, cls):
+        return data
+    _expect(isinstance(data, Mapping), data, "a table")
     hints = _hints(cls)
     for key in data:
         if key not in hints:
-            raise InputError(f"{where}: {unknown('field', key, hints)}")
+            raise FieldError(unknown("field", key, hints), (key,))
     for field in fields(cls):
         required = field.default is MISSING and field.default_factory is MISSING
         if required and field.name not in data:
-            raise InputError(f"{where}: field '{field.name}' is missing")
-    values = {k: _decode(hints[k], data[k], f"{where}.{k}") for k in data}
-    return cls(**values)
+            raise FieldError(f"field '{field.name}' is missing")
+    return cls(**{k: _decode_item(hints[k], x, k) for k, x in data.items()})
 
 
-def _expect(ok: bool, data: Any, where: str, accepted: str) -> Any:
+def _deeper(error: InputError, *keys: str) -> FieldError:
+    if isinstance(error, FieldError):
+        return FieldError(error.problem, (*keys, *error.path))
+    return FieldError(str(error), keys)
+
+
+def _expect(ok: bool, data: Any, accepted: str) -> Any:
     if not ok:
-        raise InputError(f"{where}: {data!r} is not {accepted}")
+        raise FieldError(f"{data!r} is not {accepted}")
     return data

@@ -1,73 +1,45 @@
-"""Tables of a TOML text, and the line at fault where one of them is wrong."""
+"""TOML texts, and the line at fault where one of them is wrong."""
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from horizon_rl.support.errors import InputError, unknown
-
-T = TypeVar("T")
-Where = tuple[str, ...]
-"""Keys that lead to a value: ("groups", "mass", "parameters", "scale", "limit")."""
+from horizon_rl.support.records import FieldError
 
 
-class TomlText:
-    """A TOML text, with the checks that readers of it share."""
+@contextmanager
+def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
+    """Parse a text; what is refused within is blamed on `source` and the line.
 
-    def __init__(self, text: str, source: str):
-        self.text, self.source = text, source
-
-    def parse(self) -> Mapping[str, Any]:
-        try:
-            return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{self.source}: not valid TOML: {error}") from error
-
-    def _number(self, value: Any, where: Where) -> float:
-        # TOML knows inf and nan, and whole numbers too large for a float.
-        if not is_number(value) or not abs(value) < 1e300:
-            self._fail(where, f"{value!r} is not a finite number")
-        return float(value)
-
-    def _string(self, value: Any, where: Where) -> str:
-        if not isinstance(value, str):
-            self._fail(where, f"{value!r} is not a string")
-        return value
-
-    def _table(self, value: Any, where: Where) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            self._fail(where, f"{value!r} is not a table")
-        return value
-
-    def _expect_keys(
-        self, table: Mapping[str, Any], accepted: tuple[str, ...], where: Where
-    ) -> None:
-        for key in table:
-            if key not in accepted:
-                self._fail((*where, key), unknown("key", key, accepted))
-
-    def _build(self, where: Where, make: Callable[[], T]) -> T:
-        """Call `make`, adding the place in the file to what it complains about."""
-        try:
-            return make()
-        except InputError as error:
-            self._fail(where, str(error))
-
-    def _fail(self, where: Where, message: str) -> NoReturn:
+    Args:
+        text: The TOML text.
+        source: What to call it in a message: the file's name.
+    """
+    try:
+        yield tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not valid TOML: {error}") from error
+    except FieldError as error:
         # A quoted key counts as its parts, as `find_line` splits it.
-        keys = tuple(".".join(where).split("."))
-        place = f"{self.source}:{find_line(self.text, keys)}"
-        parts = (place, ".".join(where), message)
-        raise InputError(": ".join(filter(None, parts)))
+        keys = tuple(".".join(error.path).split("."))
+        raise InputError(f"{source}:{find_line(text, keys)}: {error}") from error
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def expect_table(value: Any, accepted: Iterable[str] | None = None) -> dict[str, Any]:
+    """Refuse what is no table, or has other keys than those accepted."""
+    if not isinstance(value, dict):
+        raise FieldError(f"{value!r} is not a table")
+    for key in value if accepted is not None else ():
+        if key not in accepted:
+            raise FieldError(unknown("key", key, accepted), (key,))
+    return value
 
 
-def find_line(text: str, where: Where) -> int:
-    """Return the line (from 1) that defines `where`, or its nearest parent there is.
+def find_line(text: str, keys: tuple[str, ...]) -> int:
+    """Return the line (from 1) that defines `keys`, or their nearest parent there is.
 
     tomllib keeps no line numbers. This reads only headers and the first key of a
     line, which is enough to point at a line; it decides nothing.
@@ -75,16 +47,16 @@ def find_line(text: str, where: Where) -> int:
     best_line, best_depth, table = 1, 0, ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[\[?([^\[\]]+)\]\]?\s*(#.*)?$", line):
-            table = keys = _split_keys(header[1])
+            table = found = _split_keys(header[1])
         elif assignment := re.match(r"\s*([^=#]+?)\s*=", line):
-            keys = (*table, *_split_keys(assignment[1]))
+            found = (*table, *_split_keys(assignment[1]))
         else:
             continue
-        depth = len(keys)
-        if keys == where[:depth] and depth > best_depth:
+        depth = len(found)
+        if found == keys[:depth] and depth > best_depth:
             best_line, best_depth = number, depth
     return best_line
 
 
-def _split_keys(dotted: str) -> Where:
+def _split_keys(dotted: str) -> tuple[str, ...]:
     return tuple(key.strip().strip("\"'") for key in dotted.split("."))
