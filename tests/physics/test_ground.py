@@ -13,7 +13,7 @@ import torch
 from worlds import begin, exact_pool, hold
 
 from horizon_rl.domains import parse_catalogue
-from horizon_rl.physics import EFFECTS, Effect, Pool, Rows
+from horizon_rl.physics import EFFECTS, Effect, Pool, PoolDraft
 from horizon_rl.robots import FLAT, Ground, Robot, build_robot, load_preset
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
@@ -48,8 +48,8 @@ CATALOGUE = parse_catalogue(
 )
 
 
-def choose_patch(rows: Rows, patch: np.ndarray) -> None:
-    rows.start_xy[:, 0] = 10.0 * patch
+def choose_patch(draft: PoolDraft, patch: np.ndarray) -> None:
+    draft.start_xy[:, 0] = 10.0 * patch
 
 
 def pool_on(robot: Robot) -> Pool:

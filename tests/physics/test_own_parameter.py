@@ -7,7 +7,7 @@ import pytest
 from worlds import GRAVITY, STRONG, begin, exact_pool, hold
 
 from horizon_rl.domains import AtLevels, parse_catalogue
-from horizon_rl.physics import EFFECTS, Effect, Rows, sample_pool
+from horizon_rl.physics import EFFECTS, Effect, PoolDraft, sample_pool
 from horizon_rl.robots import Robot, build_robot, load_preset
 from horizon_rl.support.errors import InputError
 
@@ -22,9 +22,9 @@ mass_power = 1.0
 """
 
 
-def add_payload(rows: Rows, kilograms: np.ndarray) -> None:
+def add_payload(draft: PoolDraft, kilograms: np.ndarray) -> None:
     """Fix a point mass to the trunk's centre of mass."""
-    rows.fields["body_mass"][:, rows.robot.trunk_body_id] += kilograms
+    draft.fields["body_mass"][:, draft.robot.trunk_body_id] += kilograms
 
 
 MINE = EFFECTS | {"mass.payload": Effect(add_payload, low=0.0, draws=1)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.physics.rows import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
+from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.robots import load_body, load_robot
 from horizon_rl.robots.load import is_mjcf
 from horizon_rl.support.records import encode

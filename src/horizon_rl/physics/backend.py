@@ -92,7 +92,7 @@ class Backend(Protocol):
         ...
 
     def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
-        """Start the worlds in `mask` [n] anew, world i as row `rows[i]` of the pool."""
+        """Restart the worlds in `mask` [n], world i as row `rows[i]` of the pool."""
         ...
 
     def step(self, targets: torch.Tensor) -> None:

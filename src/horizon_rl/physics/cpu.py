@@ -10,9 +10,9 @@ import torch
 from mjbatch import Batch
 
 from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
+from horizon_rl.physics.draft import WORLD_FIELDS, check_same_structure
 from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
-from horizon_rl.physics.rows import WORLD_FIELDS, check_same_structure
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
 
@@ -33,7 +33,7 @@ FULL_WARNINGS = [int(w) for w in (_W.mjWARN_CONTACTFULL, _W.mjWARN_CNSTRFULL)]
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class CpuSnapshot:
     """Integration states, model fields, motor limits and last outputs of all worlds."""
 
     state: np.ndarray
@@ -110,13 +110,13 @@ class CpuBackend:
         self._qvel[:, :2] += velocity.numpy()
         self.state.linear_velocity.copy_(torch.from_numpy(self._qvel[:, :3]))
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> CpuSnapshot:
         fields = {name: values.copy() for name, values in self._fields.items()}
         motors = self._effort.copy(), self._velocity_limit.copy()
         outputs = self._sensors.copy(), self._force.copy(), self._warning.copy()
-        return Snapshot(self._state.copy(), fields, motors, outputs)
+        return CpuSnapshot(self._state.copy(), fields, motors, outputs)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: CpuSnapshot) -> None:
         self._state[:] = snapshot.state
         for name, values in self._fields.items():
             values[:] = snapshot.fields[name]

@@ -12,7 +12,7 @@ from math import inf, pi
 import numpy as np
 
 from horizon_rl.domains import Catalogue, Instances
-from horizon_rl.physics.rows import Rows
+from horizon_rl.physics.draft import PoolDraft
 from horizon_rl.support.errors import InputError, unknown
 
 CONTACT_RATE = 50.0
@@ -34,67 +34,67 @@ LONGEST_DELAY_S = 1.0
 class Effect:
     """How a parameter's values act, and which values are physically possible."""
 
-    apply: Callable[[Rows, np.ndarray], object]
-    """Changes the rows by values of shape [n] or [n, draws], in body-scaled units."""
+    apply: Callable[[PoolDraft, np.ndarray], object]
+    """Changes a draft by values of shape [n] or [n, draws], in body-scaled units."""
     low: float = -inf
     high: float = inf
     draws: int | None = None
     """Draws per instance that `apply` takes; None: it takes what there is."""
 
 
-def scale_mass(rows: Rows, factor: np.ndarray) -> None:
+def scale_mass(draft: PoolDraft, factor: np.ndarray) -> None:
     """Scale mass and inertia together: the same shape of another density."""
-    rows.fields["body_mass"] *= factor[:, None]
-    rows.fields["body_inertia"] *= factor[:, None, None]
+    draft.fields["body_mass"] *= factor[:, None]
+    draft.fields["body_inertia"] *= factor[:, None, None]
 
 
-def scale_inertia(rows: Rows, factor: np.ndarray) -> None:
+def scale_inertia(draft: PoolDraft, factor: np.ndarray) -> None:
     """Scale inertia alone; uniformly, which keeps the triangle inequality."""
-    rows.fields["body_inertia"] *= factor[:, None, None]
+    draft.fields["body_inertia"] *= factor[:, None, None]
 
 
-def shift_com(rows: Rows, offset: np.ndarray) -> None:
+def shift_com(draft: PoolDraft, offset: np.ndarray) -> None:
     """Shift the trunk's centre of mass; it may leave the trunk."""
-    rows.fields["body_ipos"][:, rows.robot.trunk_body_id] += offset
+    draft.fields["body_ipos"][:, draft.robot.trunk_body_id] += offset
 
 
-def set_effort(rows: Rows, torque: np.ndarray) -> None:
-    rows.effort[:] = torque[:, None]
+def set_effort(draft: PoolDraft, torque: np.ndarray) -> None:
+    draft.effort[:] = torque[:, None]
 
 
-def set_velocity_limit(rows: Rows, speed: np.ndarray) -> None:
-    rows.velocity_limit[:] = speed[:, None]
+def set_velocity_limit(draft: PoolDraft, speed: np.ndarray) -> None:
+    draft.velocity_limit[:] = speed[:, None]
 
 
-def set_stiffness(rows: Rows, gain: np.ndarray) -> None:
-    rows.stiffness[:] = gain[:, None]
+def set_stiffness(draft: PoolDraft, gain: np.ndarray) -> None:
+    draft.stiffness[:] = gain[:, None]
 
 
-def set_damping(rows: Rows, gain: np.ndarray) -> None:
-    rows.damping[:] = gain[:, None]
+def set_damping(draft: PoolDraft, gain: np.ndarray) -> None:
+    draft.damping[:] = gain[:, None]
 
 
-def set_push_velocity(rows: Rows, velocity: np.ndarray) -> None:
+def set_push_velocity(draft: PoolDraft, velocity: np.ndarray) -> None:
     """Plan pushes: x, y of the first, x, y of the next."""
     if velocity.ndim != 2 or velocity.shape[1] % 2:
         raise InputError("disturbance.push_velocity: needs 2 draws per push, x and y")
-    rows.push_velocity = velocity.reshape(len(velocity), -1, 2)
+    draft.push_velocity = velocity.reshape(len(velocity), -1, 2)
 
 
-def set_force(rows: Rows, force: np.ndarray) -> None:
-    rows.wrench[:, :3] = force
+def set_force(draft: PoolDraft, force: np.ndarray) -> None:
+    draft.wrench[:, :3] = force
 
 
-def set_torque(rows: Rows, torque: np.ndarray) -> None:
-    rows.wrench[:, 3:] = torque
+def set_torque(draft: PoolDraft, torque: np.ndarray) -> None:
+    draft.wrench[:, 3:] = torque
 
 
-def limit_friction(rows: Rows, coefficient: np.ndarray) -> None:
+def limit_friction(draft: PoolDraft, coefficient: np.ndarray) -> None:
     """Take the least of static and dynamic friction: MuJoCo has one coefficient."""
-    rows.friction = np.minimum(rows.friction, coefficient)
+    draft.friction = np.minimum(draft.friction, coefficient)
 
 
-def set_restitution(rows: Rows, restitution: np.ndarray) -> None:
+def set_restitution(draft: PoolDraft, restitution: np.ndarray) -> None:
     """Damp contacts so that they rebound at `restitution` times the impact speed.
 
     A contact is a damped spring (direct solref); e = exp(-pi z / sqrt(1 - z^2)) gives
@@ -106,41 +106,41 @@ def set_restitution(rows: Rows, restitution: np.ndarray) -> None:
     stiffness = np.full_like(ratio, CONTACT_RATE**2)
     damping = 2.0 * CONTACT_RATE * np.minimum(ratio, 1.0)
     solref = -np.stack([stiffness, damping], axis=1)
-    where = np.ix_(bounces, rows.ground_geom_ids)
-    rows.fields["geom_solref"][where] = solref[:, None]
+    where = np.ix_(bounces, draft.ground_geom_ids)
+    draft.fields["geom_solref"][where] = solref[:, None]
 
 
-def scale_start_position(rows: Rows, factor: np.ndarray) -> None:
+def scale_start_position(draft: PoolDraft, factor: np.ndarray) -> None:
     """Scale the default angles at the start, within the joints' ranges."""
-    robot = rows.robot
+    robot = draft.robot
     joints = robot.model.dof_jntid[robot.dof_adr]
-    limits = rows.fields["jnt_range"][:, joints]
+    limits = draft.fields["jnt_range"][:, joints]
     ends = robot.joint_sign[:, None] * limits + robot.joint_offset_rad[:, None]
-    pose = rows.start_position * factor
+    pose = draft.start_position * factor
     clipped = np.clip(pose, ends.min(axis=-1), ends.max(axis=-1))
     # A joint without limits has the range 0..0.
     limited = robot.model.jnt_limited[joints].astype(bool)
-    rows.start_position = np.where(limited, clipped, pose)
+    draft.start_position = np.where(limited, clipped, pose)
 
 
-def set_start_velocity(rows: Rows, velocity: np.ndarray) -> None:
-    rows.start_velocity = velocity.copy()
+def set_start_velocity(draft: PoolDraft, velocity: np.ndarray) -> None:
+    draft.start_velocity = velocity.copy()
 
 
-def shift_encoders(rows: Rows, bias: np.ndarray) -> None:
+def shift_encoders(draft: PoolDraft, bias: np.ndarray) -> None:
     """Let encoders read `bias` more than the joints' angles.
 
     What the robot reads and where its motors' controllers go shift alike: both follow
     from the pose that it takes for its default. Nothing else in the world moves.
     """
-    rows.default_pose -= bias
+    draft.default_pose -= bias
 
 
-def set_signal(name: str) -> Callable[[Rows, np.ndarray], None]:
+def set_signal(name: str) -> Callable[[PoolDraft, np.ndarray], None]:
     """Hand a parameter's values on to the task, which acts on signals of that name."""
 
-    def keep(rows: Rows, values: np.ndarray) -> None:
-        rows.signals[name] = values
+    def keep(draft: PoolDraft, values: np.ndarray) -> None:
+        draft.signals[name] = values
 
     return keep
 
@@ -214,16 +214,16 @@ def _possible(effect: Effect) -> str:
 
 
 def apply_effects(
-    rows: Rows,
+    draft: PoolDraft,
     instances: Instances,
     scales: Mapping[str, np.ndarray],
     effects: Mapping[str, Effect] = EFFECTS,
 ) -> None:
-    """Apply all parameters' values, times each body's scale [n], to the rows.
+    """Apply all parameters' values, times each body's scale [n], to a draft.
 
     In the order of `scales`, the catalogue's: adding and scaling do not commute.
     """
     for name, factors in scales.items():
         values = instances[name]
         scale = factors.reshape(-1, *[1] * (values.ndim - 1))
-        effects[name].apply(rows, values * scale)
+        effects[name].apply(draft, values * scale)

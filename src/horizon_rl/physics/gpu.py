@@ -2,7 +2,7 @@
 
 Nothing in `reset`, `push` or `step` waits for the device or runs Python per physics
 step. All work goes to torch's current stream, so that torch and Warp see each other's
-results without a word. On the device "cpu" the same kernels run one by one: for tests.
+results without waiting. On the device "cpu" the same kernels run one by one: for tests.
 """
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -20,18 +20,18 @@ from horizon_rl.physics.backend import (
     WorldState,
     allocate_state,
 )
+from horizon_rl.physics.draft import check_same_structure
 from horizon_rl.physics.gpu_model import (
     STATE_COLUMNS,
     columns_of_model,
     columns_of_pool,
-    lay_out,
+    lay_out_row,
     most_constraints,
     most_contacts,
     put_worlds,
 )
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.pool import Pool
-from horizon_rl.physics.rows import check_same_structure
 from horizon_rl.physics.select import check_device
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
@@ -52,8 +52,8 @@ LAGGING = ("sensordata", "actuator_force")
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """Copies of the worlds' rows, the engine's state and last forces, and who is ill."""
+class GpuSnapshot:
+    """Copies of the worlds' rows, the engine's state, last forces and bad-number flags."""
 
     rows: torch.Tensor
     engine: dict[str, torch.Tensor]
@@ -119,7 +119,7 @@ class GpuBackend:
 
     def _make_model(self, iterations: int, ls_iterations: int) -> None:
         self._compiled = with_servos(self.robot.model)
-        self._layout = lay_out(self._compiled)
+        self._layout = lay_out_row(self._compiled)
         self._table = self._layout.pack(columns_of_model(self._compiled))
         self._table = self._table.to(self.device)
         self._rows = self._table.repeat(self.num_worlds, 1)
@@ -207,11 +207,11 @@ class GpuBackend:
         qvel[:, :2] += velocity.to(self.device)
         self.state.linear_velocity.copy_(qvel[:, :3])
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> GpuSnapshot:
         engine = {name: values.clone() for name, values in self._engine.items()}
-        return Snapshot(self._rows.clone(), engine, self._upset.clone())
+        return GpuSnapshot(self._rows.clone(), engine, self._upset.clone())
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: GpuSnapshot) -> None:
         self._rows.copy_(snapshot.rows)
         self._upset.copy_(snapshot.upset)
         for name, values in self._engine.items():
@@ -225,15 +225,15 @@ class GpuBackend:
         aims = [self._targets_in, self._offset, data.ctrl, self._upset_in]
         motors = [data.qvel, self._dofs, self._sign, world["effort"]]
         motors += [world["velocity_limit"], model.actuator_forcerange]
-        patients = [model.qpos0, data.qpos, data.qvel, data.qacc, data.qacc_warmstart]
-        patients += [data.efc.J, data.efc.D, self._upset_in]
+        repaired = [model.qpos0, data.qpos, data.qvel, data.qacc, data.qacc_warmstart]
+        repaired += [data.efc.J, data.efc.D, self._upset_in]
         wp.launch(kernels.aim, n, aims)
         for _ in range(PHYSICS_STEPS):
             # Before the step too: a push may be bad.
-            wp.launch(kernels.mend_worlds, n, patients)
+            wp.launch(kernels.repair_worlds, n, repaired)
             wp.launch(kernels.bound_torques, (n, 12), motors)
             mjw.step(model, data)
-        wp.launch(kernels.mend_worlds, n, patients)
+        wp.launch(kernels.repair_worlds, n, repaired)
         self._read()
         healthy = self._outputs[-1]
         wp.launch(kernels.count, n, [healthy, data.overflow, self._counts_in])

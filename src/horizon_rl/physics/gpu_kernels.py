@@ -67,7 +67,7 @@ def start_worlds(
     overflow: wp.array[int],
     upset: wp.array[bool],
 ):
-    """Begin anew with nothing left of what was: no warm start, force or flag."""
+    """Restart worlds with nothing left over: no warm start, force or flag."""
     i = wp.tid()
     if not mask[i]:
         return
@@ -137,7 +137,7 @@ def bound_torques(
 
 
 @wp.kernel
-def mend_worlds(
+def repair_worlds(
     qpos0: wp.array2d[float],
     qpos: wp.array2d[float],
     qvel: wp.array2d[float],

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 import warp as wp
 
+from horizon_rl.physics.draft import WORLD_FIELDS
 from horizon_rl.physics.pool import Pool
-from horizon_rl.physics.rows import WORLD_FIELDS
 
 STATE_COLUMNS = ("effort", "velocity_limit", "wrench", "start_qpos", "start_qvel")
 """What a row holds beside the model's fields: attributes of a pool."""
@@ -37,7 +37,7 @@ CONTACTS_WITH_PLANE = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """Where each field lies in a world's row."""
 
     shapes: dict[str, tuple[int, ...]]
@@ -62,7 +62,7 @@ class Layout:
         return rows
 
 
-def lay_out(model: mujoco.MjModel) -> Layout:
+def lay_out_row(model: mujoco.MjModel) -> RowLayout:
     """Give every field of a world its place in a row."""
     shapes = {name: getattr(model, name).shape for name in WORLD_FIELDS}
     shapes["jnt_range"] = (model.njnt + len(limited_joints(model)), 2)
@@ -77,7 +77,7 @@ def lay_out(model: mujoco.MjModel) -> Layout:
     for name, shape in shapes.items():
         starts[name] = end
         end += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
-    return Layout(shapes, starts, end)
+    return RowLayout(shapes, starts, end)
 
 
 def columns_of_pool(pool: Pool) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.named_code import code_digest, find_code
 
 NAMED = (
-    "FILE.py:NAME or MODULE:NAME of a function that takes rows and values, or of an "
+    "FILE.py:NAME or MODULE:NAME of a function that takes a PoolDraft and values, or of an "
     "Effect"
 )
 

@@ -12,6 +12,12 @@ import numpy as np
 from mjbatch import Batch
 
 from horizon_rl.domains import Catalogue, Distribution, Instances
+from horizon_rl.physics.draft import (
+    DERIVED_FIELDS,
+    WORLD_FIELDS,
+    PoolDraft,
+    draft_pool,
+)
 from horizon_rl.physics.effects import (
     Effect,
     apply_effects,
@@ -21,12 +27,6 @@ from horizon_rl.physics.effects import (
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.own_effects import effects_of
 from horizon_rl.physics.reach import reach_down
-from horizon_rl.physics.rows import (
-    DERIVED_FIELDS,
-    WORLD_FIELDS,
-    Rows,
-    gather_rows,
-)
 from horizon_rl.robots import REFERENCE, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
 
@@ -60,7 +60,7 @@ class Pool:
     default_pose: np.ndarray
     """[n, 12] canonical angles that actions are offsets from, rad."""
     signals: dict[str, np.ndarray] = field(default_factory=dict)
-    """What becomes of signals between policy and robot: see `Rows.signals`."""
+    """What becomes of signals between policy and robot: see `PoolDraft.signals`."""
     standing_height: np.ndarray
     """[n] height of the trunk in the default pose, m."""
     parameters: np.ndarray
@@ -106,30 +106,30 @@ def build_pool(
     check_catalogue(catalogue, effects)
     _check_instances(instances, catalogue, len(body_ids))
     check_values(instances, effects)
-    rows = gather_rows(robots, body_ids)
+    draft = draft_pool(robots, body_ids)
     bodies = _describe_bodies(robots)
     scales = {
         name: np.array([p.scale_for(*body[:2]) for body in bodies.tolist()])[body_ids]
         for name, p in catalogue.parameters.items()
     }
-    apply_effects(rows, instances, scales, effects)
-    _check_motors(rows, robots, body_ids)
-    _finish(rows)
-    start_qpos, start_qvel = _start_states(rows, robots, body_ids)
-    _derive(rows, start_qpos)
+    apply_effects(draft, instances, scales, effects)
+    _check_motors(draft, robots, body_ids)
+    _finish(draft)
+    start_qpos, start_qvel = _start_states(draft, robots, body_ids)
+    _derive(draft, start_qpos)
     return Pool(
-        robot=rows.robot,
+        robot=draft.robot,
         instances=instances,
         body_ids=body_ids,
-        fields=rows.fields,
-        effort=rows.effort,
-        velocity_limit=rows.velocity_limit,
-        wrench=rows.wrench,
-        push_velocity=rows.push_velocity,
+        fields=draft.fields,
+        effort=draft.effort,
+        velocity_limit=draft.velocity_limit,
+        wrench=draft.wrench,
+        push_velocity=draft.push_velocity,
         start_qpos=start_qpos,
         start_qvel=start_qvel,
-        default_pose=rows.default_pose,
-        signals=rows.signals,
+        default_pose=draft.default_pose,
+        signals=draft.signals,
         standing_height=np.array([r.standing_height_m for r in robots])[body_ids],
         parameters=_normalise(instances, catalogue),
         body=bodies[body_ids],
@@ -164,10 +164,12 @@ def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None
             raise InputError(f"{name}: needs values of shape {shape}, found {found}")
 
 
-def _check_motors(rows: Rows, robots: Sequence[Robot], body_ids: np.ndarray) -> None:
+def _check_motors(
+    draft: PoolDraft, robots: Sequence[Robot], body_ids: np.ndarray
+) -> None:
     """Refuse bodies whose motors neither their facts nor a parameter describe."""
     for name in ("stiffness", "damping", "effort", "velocity_limit"):
-        unknown_rows = np.isnan(getattr(rows, name)).any(axis=1)
+        unknown_rows = np.isnan(getattr(draft, name)).any(axis=1)
         if unknown_rows.any():
             robot = robots[body_ids[int(np.argmax(unknown_rows))]]
             parameter = "effort_limit" if name == "effort" else name
@@ -201,47 +203,47 @@ def _describe_bodies(robots: Sequence[Robot]) -> np.ndarray:
     return np.array(described) / np.array(unit)
 
 
-def _finish(rows: Rows) -> None:
+def _finish(draft: PoolDraft) -> None:
     """Write what several parameters decide together into the model's fields."""
-    given = np.isfinite(rows.friction)
-    sliding = rows.fields["geom_friction"][:, :, 0]
-    sliding[np.ix_(given, rows.ground_geom_ids)] = rows.friction[given, None]
-    rows.fields["actuator_gainprm"][:, :, 0] = rows.stiffness
-    rows.fields["actuator_biasprm"][:, :, 1] = -rows.stiffness
-    rows.fields["actuator_biasprm"][:, :, 2] = -rows.damping
+    given = np.isfinite(draft.friction)
+    sliding = draft.fields["geom_friction"][:, :, 0]
+    sliding[np.ix_(given, draft.ground_geom_ids)] = draft.friction[given, None]
+    draft.fields["actuator_gainprm"][:, :, 0] = draft.stiffness
+    draft.fields["actuator_biasprm"][:, :, 1] = -draft.stiffness
+    draft.fields["actuator_biasprm"][:, :, 2] = -draft.damping
 
 
 def _start_states(
-    rows: Rows, robots: Sequence[Robot], body_ids: np.ndarray
+    draft: PoolDraft, robots: Sequence[Robot], body_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    robot = rows.robot
+    robot = draft.robot
     n = len(body_ids)
     qpos = np.stack([r.model.key("stand").qpos for r in robots])[body_ids]
-    qpos[:, :2] = rows.start_xy
-    qpos[:, robot.qpos_adr] = robot.source_position(rows.start_position)
+    qpos[:, :2] = draft.start_xy
+    qpos[:, robot.qpos_adr] = robot.source_position(draft.start_position)
     qvel = np.zeros((n, robot.model.nv))
-    qvel[:, robot.dof_adr] = robot.joint_sign * rows.start_velocity
+    qvel[:, robot.dof_adr] = robot.joint_sign * draft.start_velocity
     return qpos, qvel
 
 
-def _derive(rows: Rows, qpos: np.ndarray) -> None:
+def _derive(draft: PoolDraft, qpos: np.ndarray) -> None:
     """Compute MuJoCo's derived constants, and put `qpos` just above the ground."""
-    batch = Batch(with_servos(rows.robot.model), len(qpos))
-    for name, values in rows.fields.items():
+    batch = Batch(with_servos(draft.robot.model), len(qpos))
+    for name, values in draft.fields.items():
         batch.expand(name)[:] = values
     derived = {name: batch.expand(name) for name in DERIVED_FIELDS}
     batch.set_const()
     for name, values in derived.items():
-        rows.fields[name] = values.copy()
-    assert set(rows.fields) == set(WORLD_FIELDS)
+        draft.fields[name] = values.copy()
+    assert set(draft.fields) == set(WORLD_FIELDS)
     batch.bind("qpos")[:] = qpos
     position, rotation = batch.bind("geom_xpos"), batch.bind("geom_xmat")
     batch.forward()
     lowest = np.full(len(qpos), np.inf)
-    for geom in rows.ground_geom_ids:
-        size, up = rows.fields["geom_size"][:, geom], rotation[:, geom, 6:]
-        reach = reach_down(rows.robot.model, geom, size, up)
-        above = rows.robot.ground.above(position[:, geom])
+    for geom in draft.ground_geom_ids:
+        size, up = draft.fields["geom_size"][:, geom], rotation[:, geom, 6:]
+        reach = reach_down(draft.robot.model, geom, size, up)
+        above = draft.robot.ground.above(position[:, geom])
         lowest = np.minimum(lowest, above - reach)
     qpos[:, 2] += CLEARANCE_M - lowest
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.robots.leg import Leg, Link, Range, Vec3
+from horizon_rl.robots.leg import Interval, Leg, Link, Vec3
 from horizon_rl.robots.morphology import Box, Morphology
 from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
 from horizon_rl.support.errors import InputError
@@ -27,17 +27,17 @@ MAX_TRIES = 100
 class GeneratorCfg:
     """How far generated bodies stray from what lies between two presets."""
 
-    size: Range = (0.85, 1.15)
+    size: Interval = (0.85, 1.15)
     """Factor on leg length; mass follows by its power 2.5, as among the presets."""
-    density: Range = (0.85, 1.2)
+    density: Interval = (0.85, 1.2)
     """Factor on the mass of a robot of that size."""
-    proportion: Range = (0.85, 1.15)
+    proportion: Interval = (0.85, 1.15)
     """Factors on trunk length, width, height, hip spread, thigh, calf, thickness."""
-    mass_share: Range = (0.8, 1.25)
+    mass_share: Interval = (0.8, 1.25)
     """Factors on the masses of trunk, hips, thighs and calves."""
-    com_shift: Range = (-0.05, 0.05)
+    com_shift: Interval = (-0.05, 0.05)
     """Shift of the trunk's centre of mass, in leg lengths, fore-aft and up."""
-    pose_shift_rad: Range = (-0.1, 0.1)
+    pose_shift_rad: Interval = (-0.1, 0.1)
     """Shift of each default angle, within its range."""
 
 

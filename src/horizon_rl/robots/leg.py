@@ -17,7 +17,7 @@ import numpy as np
 from horizon_rl.support.errors import InputError
 
 Vec3 = tuple[float, float, float]
-Range = tuple[float, float]
+Interval = tuple[float, float]
 
 JOINT_KINDS = ("hip", "thigh", "calf")
 
@@ -107,7 +107,7 @@ class Leg:
     """Knee to the foot's centre, without stilt."""
     foot_radius_m: float
     """Radius of the spherical foot."""
-    joint_range_rad: tuple[Range, Range, Range]
+    joint_range_rad: tuple[Interval, Interval, Interval]
     """Lowest and highest angle of hip, thigh and calf."""
     default_pose_rad: Vec3
     """Angles of hip, thigh and calf that actions are offsets from."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Range, Vec3, rotation_y
+from horizon_rl.robots.leg import JOINT_KINDS, Interval, Leg, Link, Vec3, rotation_y
 from horizon_rl.robots.stance import Stance, rest_on_feet, support_margin_m
 from horizon_rl.support.errors import InputError, unknown
 
@@ -143,7 +143,7 @@ class Morphology:
         return pose
 
     @property
-    def joint_range_rad(self) -> tuple[Range, ...]:
+    def joint_range_rad(self) -> tuple[Interval, ...]:
         """Lowest and highest angle of each joint, canonical order."""
         return tuple(limits for leg in self.legs for limits in leg.joint_range_rad)
 

@@ -74,7 +74,7 @@ def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     """Put a directory at `path` whole or not at all, and return its digest.
 
     `fill` writes the files into the empty folder it is given. A directory that stands
-    at `path` already is replaced: nobody has named it yet, or it would be kept.
+    at `path` already is replaced: no record names it yet.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sync_directory(path.parent.parent)

@@ -1,4 +1,4 @@
-"""Errors a user can mend: what was wrong, where, and what is accepted."""
+"""Errors a user can fix: what was wrong, where, and what is accepted."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,12 +28,12 @@ def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
         raise InputError(f"{source}:{find_line(text, keys)}: {error}") from error
 
 
-def expect_table(value: Any, accepted: Iterable[str] | None = None) -> dict[str, Any]:
-    """Refuse what is no table, or has other keys than those accepted."""
+def expect_table(value: Any, accepted: Sequence[str] = ()) -> dict[str, Any]:
+    """Refuse what is no table or has other keys than `accepted`; if none, any will do."""
     if not isinstance(value, dict):
         raise FieldError(f"{value!r} is not a table")
-    for key in value if accepted is not None else ():
-        if key not in accepted:
+    for key in value:
+        if accepted and key not in accepted:
             raise FieldError(unknown("key", key, accepted), (key,))
     return value
 

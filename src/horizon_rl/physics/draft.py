@@ -1,4 +1,4 @@
-"""Rows: the numbers in which physical worlds differ, one row per instance."""
+"""A pool in the making: the numbers in which worlds differ, one row per instance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,8 +66,8 @@ SHARED_FIELDS = (
 
 
 @dataclass
-class Rows:
-    """What parameters act on: n instances, each starting from its body's own numbers.
+class PoolDraft:
+    """What effects act on: n instances, each starting from its body's own numbers.
 
     Effects write here, always from these compiled values and never from an earlier
     sample, so that nothing adds up over resets.
@@ -109,8 +109,8 @@ class Rows:
         return np.flatnonzero(self.robot.model.geom_conaffinity == 1)
 
 
-def gather_rows(robots: Sequence[Robot], body_ids: np.ndarray) -> Rows:
-    """Start n rows from the bodies `robots[body_ids]`, before any parameter acts.
+def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
+    """Start n instances from the bodies `robots[body_ids]`, before any parameter acts.
 
     Gains and limits are the real robot's own, where its facts give them.
     """
@@ -126,7 +126,7 @@ def gather_rows(robots: Sequence[Robot], body_ids: np.ndarray) -> Rows:
         return np.stack([getattr(robot, name) for robot in robots])[bodies]
 
     n = len(bodies)
-    return Rows(
+    return PoolDraft(
         robot=template,
         fields={name: values[bodies] for name, values in stacked.items()},
         stiffness=per_joint("stiffness_nm_rad"),
