@@ -73,6 +73,8 @@ def coast(friction: np.ndarray, speed: float, heading_deg: float = 0.0) -> np.nd
         velocity = com_velocity(pool, backend)[:, :2] @ direction
         stops = (found == 0.0) & (velocity < 0.1 * speed)
         found[stops] = ((speed - velocity) / (step * CONTROL_DT))[stops]
+        if found.all():
+            break
     return found
 
 
@@ -122,7 +124,7 @@ def bounce(robot: Robot, restitution: float, heights: np.ndarray) -> np.ndarray:
     backend = begin(pool)
     touching = ground.start_qpos[:, 2] - CLEARANCE
     landed, apex = np.zeros(n, dtype=bool), np.zeros(n)
-    for _ in range(250):
+    for _ in range(130):  # 0.65 s: from 0.3 m down, and up again to the first apex.
         hold(backend, pool, 1)
         height = backend.state.root_position[:, 2].cpu().numpy() - touching
         landed |= backend.state.foot_force.sum(dim=1).cpu().numpy() > 0.0

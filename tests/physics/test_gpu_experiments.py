@@ -66,7 +66,7 @@ def test_a_pushed_robot_coasts_to_rest_at_friction_times_gravity():
 
 @pytest.mark.parametrize("restitution", [0.3, 0.9])
 def test_feet_rebound_by_the_restitution(restitution, every_physics_step):
-    found = bounce(rigid(load_preset("go2")), restitution, HEIGHTS)
+    found = bounce(rigid(load_preset("go2")), restitution, HEIGHTS[::2])
     assert found.mean() == pytest.approx(restitution, rel=0.1), (
         f"rebounds at {found.mean():.3f}, {found.min():.3f} to {found.max():.3f}"
     )
@@ -78,7 +78,7 @@ def test_the_feet_carry_the_weight():
     robot = build_robot(load_preset("go2"))
     pool = exact_pool([robot], 3, strong | {"mass.scale": scales})
     backend = begin_gpu(pool)
-    hold(backend, pool, 150)
+    hold(backend, pool, 110)
     found = backend.state.foot_force.sum(dim=1).cpu().numpy()
     expected = scales * robot.total_mass_kg * GRAVITY
     assert found == pytest.approx(expected, rel=0.01), f"{found} of {expected} N"

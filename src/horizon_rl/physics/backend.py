@@ -47,20 +47,13 @@ class WorldState:
 def allocate_state(num_worlds: int, device: torch.device) -> WorldState:
     """Make the tensors that a backend writes into."""
 
-    def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        return torch.zeros((num_worlds, *shape), dtype=dtype, device=device)
-
+    vectors = {"root_position": 3, "root_quat": 4, "linear_velocity": 3}
+    vectors |= {"angular_velocity": 3, "joint_position": 12, "joint_velocity": 12}
+    vectors |= {"torque": 12, "foot_force": 4}
     return WorldState(
-        root_position=zeros(3),
-        root_quat=zeros(4),
-        linear_velocity=zeros(3),
-        angular_velocity=zeros(3),
-        joint_position=zeros(12),
-        joint_velocity=zeros(12),
-        torque=zeros(12),
-        foot_force=zeros(4),
-        trunk_force=zeros(),
-        healthy=zeros(dtype=torch.bool),
+        **{k: torch.zeros((num_worlds, d), device=device) for k, d in vectors.items()},
+        trunk_force=torch.zeros(num_worlds, device=device),
+        healthy=torch.zeros(num_worlds, dtype=torch.bool, device=device),
     )
 
 

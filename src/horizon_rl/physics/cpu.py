@@ -20,16 +20,14 @@ RUNAWAY = 500.0
 """Velocity, m/s or rad/s, past which a world is not physics any more."""
 
 _W = mujoco.mjtWarning
-BAD_WARNINGS = [
-    int(w)
-    for w in (
-        _W.mjWARN_BADQPOS,
-        _W.mjWARN_BADQVEL,
-        _W.mjWARN_BADQACC,
-        _W.mjWARN_BADCTRL,
-    )
+BAD_NUMBERS = [
+    _W.mjWARN_BADQPOS,
+    _W.mjWARN_BADQVEL,
+    _W.mjWARN_BADQACC,
+    _W.mjWARN_BADCTRL,
 ]
-FULL_WARNINGS = [int(w) for w in (_W.mjWARN_CONTACTFULL, _W.mjWARN_CNSTRFULL)]
+BAD_WARNINGS = [int(warning) for warning in BAD_NUMBERS]
+FULL_WARNINGS = [int(_W.mjWARN_CONTACTFULL), int(_W.mjWARN_CNSTRFULL)]
 
 
 @dataclass(frozen=True)

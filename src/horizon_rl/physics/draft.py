@@ -152,23 +152,28 @@ def check_same_structure(robots: Sequence[Robot]) -> None:
     """
     first = robots[0]
     for robot in robots[1:]:
-        for name in ("nq", "nv", "nu", "nbody", "ngeom", "names"):
-            if getattr(robot.model, name) != getattr(first.model, name):
-                raise _differ(robot, first, "joints, geoms or names")
-        if robot.ground != first.ground:
-            raise _differ(robot, first, "ground")
-        for name in SHARED_FIELDS:
-            if not np.array_equal(
-                getattr(robot.model, name), getattr(first.model, name)
-            ):
-                raise _differ(robot, first, name)
-        for name in ("joint_sign", "joint_offset_rad", "foot_geom_ids"):
-            if not np.array_equal(getattr(robot, name), getattr(first, name)):
-                raise _differ(robot, first, name)
+        if where := _difference(robot, first):
+            raise InputError(
+                f"'{robot.name}' and '{first.name}' differ in structure ({where}) and "
+                "cannot share a batch: simulate them apart"
+            )
 
 
-def _differ(robot: Robot, other: Robot, where: str) -> InputError:
-    return InputError(
-        f"'{robot.name}' and '{other.name}' differ in structure ({where}) and cannot "
-        "share a batch: simulate them apart"
-    )
+def _difference(one: Robot, other: Robot) -> str | None:
+    """Name the first thing in which two bodies differ and must not."""
+
+    def differs(a: object, b: object, name: str) -> bool:
+        return not np.array_equal(getattr(a, name), getattr(b, name))
+
+    if one.ground != other.ground:
+        return "ground"
+    sizes = ("nq", "nv", "nu", "nbody", "ngeom", "names")
+    if any(differs(one.model, other.model, name) for name in sizes):
+        return "joints, geoms or names"
+    for name in SHARED_FIELDS:
+        if differs(one.model, other.model, name):
+            return name
+    for name in ("joint_sign", "joint_offset_rad", "foot_geom_ids"):
+        if differs(one, other, name):
+            return name
+    return None

@@ -58,20 +58,13 @@ def shift_com(draft: PoolDraft, offset: np.ndarray) -> None:
     draft.fields["body_ipos"][:, draft.robot.trunk_body_id] += offset
 
 
-def set_effort(draft: PoolDraft, torque: np.ndarray) -> None:
-    draft.effort[:] = torque[:, None]
+def set_motors(name: str) -> Callable[[PoolDraft, np.ndarray], None]:
+    """Give all twelve motors one value of stiffness, damping, effort or speed."""
 
+    def fill(draft: PoolDraft, values: np.ndarray) -> None:
+        getattr(draft, name)[:] = values[:, None]
 
-def set_velocity_limit(draft: PoolDraft, speed: np.ndarray) -> None:
-    draft.velocity_limit[:] = speed[:, None]
-
-
-def set_stiffness(draft: PoolDraft, gain: np.ndarray) -> None:
-    draft.stiffness[:] = gain[:, None]
-
-
-def set_damping(draft: PoolDraft, gain: np.ndarray) -> None:
-    draft.damping[:] = gain[:, None]
+    return fill
 
 
 def set_push_velocity(draft: PoolDraft, velocity: np.ndarray) -> None:
@@ -146,10 +139,10 @@ def set_signal(name: str) -> Callable[[PoolDraft, np.ndarray], None]:
 
 
 EFFECTS: dict[str, Effect] = {
-    "actuation.effort_limit": Effect(set_effort, low=0.0, draws=1),
-    "actuation.velocity_limit": Effect(set_velocity_limit, low=0.1, draws=1),
-    "actuation.stiffness": Effect(set_stiffness, low=0.0, draws=1),
-    "actuation.damping": Effect(set_damping, low=0.0, draws=1),
+    "actuation.effort_limit": Effect(set_motors("effort"), low=0.0, draws=1),
+    "actuation.velocity_limit": Effect(set_motors("velocity_limit"), low=0.1, draws=1),
+    "actuation.stiffness": Effect(set_motors("stiffness"), low=0.0, draws=1),
+    "actuation.damping": Effect(set_motors("damping"), low=0.0, draws=1),
     "mass.scale": Effect(scale_mass, low=0.01, draws=1),
     "disturbance.push_velocity": Effect(set_push_velocity),
     "disturbance.external_force": Effect(set_force, draws=3),

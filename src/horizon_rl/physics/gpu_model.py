@@ -64,15 +64,8 @@ class RowLayout:
 
 def lay_out_row(model: mujoco.MjModel) -> RowLayout:
     """Give every field of a world its place in a row."""
-    shapes = {name: getattr(model, name).shape for name in WORLD_FIELDS}
-    shapes["jnt_range"] = (model.njnt + len(limited_joints(model)), 2)
-    shapes |= {
-        "effort": (12,),
-        "velocity_limit": (12,),
-        "wrench": (6,),
-        "start_qpos": (model.nq,),
-        "start_qvel": (model.nv,),
-    }
+    columns = columns_of_model(model).items()
+    shapes = {name: values.shape[1:] for name, values in columns}
     starts, end = {}, 0
     for name, shape in shapes.items():
         starts[name] = end

@@ -27,7 +27,7 @@ from horizon_rl.physics.effects import (
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.own_effects import effects_of
 from horizon_rl.physics.reach import reach_down
-from horizon_rl.robots import REFERENCE, Robot, load_preset
+from horizon_rl.robots import REFERENCE, Morphology, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
 
 CLEARANCE_M = 1e-3
@@ -117,19 +117,13 @@ def build_pool(
     _finish(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
     _derive(draft, start_qpos)
+    taken = ("robot", "fields", "effort", "velocity_limit", "wrench", "push_velocity")
     return Pool(
-        robot=draft.robot,
+        **{name: getattr(draft, name) for name in (*taken, "default_pose", "signals")},
         instances=instances,
         body_ids=body_ids,
-        fields=draft.fields,
-        effort=draft.effort,
-        velocity_limit=draft.velocity_limit,
-        wrench=draft.wrench,
-        push_velocity=draft.push_velocity,
         start_qpos=start_qpos,
         start_qvel=start_qvel,
-        default_pose=draft.default_pose,
-        signals=draft.signals,
         standing_height=np.array([r.standing_height_m for r in robots])[body_ids],
         parameters=_normalise(instances, catalogue),
         body=bodies[body_ids],
@@ -181,26 +175,12 @@ def _check_motors(
 
 def _describe_bodies(robots: Sequence[Robot]) -> np.ndarray:
     """Describe each body relative to the reference, [bodies, 5]."""
-    reference = load_preset(REFERENCE)
-    leg = reference.front
-    unit = (
-        reference.body_mass_kg,
-        reference.leg_length_m,
-        leg.thigh_length_m,
-        leg.calf_length_m,
-        reference.standing_height_m,
-    )
-    described = [
-        (
-            robot.body_mass_kg,
-            robot.leg_length_m,
-            robot.thigh_length_m,
-            robot.calf_length_m,
-            robot.standing_height_m,
-        )
-        for robot in robots
-    ]
-    return np.array(described) / np.array(unit)
+
+    def describe(body: Robot | Morphology) -> tuple[float, ...]:
+        lengths = body.leg_length_m, body.thigh_length_m, body.calf_length_m
+        return body.body_mass_kg, *lengths, body.standing_height_m
+
+    return np.array(list(map(describe, robots))) / describe(load_preset(REFERENCE))
 
 
 def _finish(draft: PoolDraft) -> None:
@@ -217,11 +197,10 @@ def _start_states(
     draft: PoolDraft, robots: Sequence[Robot], body_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     robot = draft.robot
-    n = len(body_ids)
     qpos = np.stack([r.model.key("stand").qpos for r in robots])[body_ids]
     qpos[:, :2] = draft.start_xy
     qpos[:, robot.qpos_adr] = robot.source_position(draft.start_position)
-    qvel = np.zeros((n, robot.model.nv))
+    qvel = np.zeros((len(qpos), robot.model.nv))
     qvel[:, robot.dof_adr] = robot.joint_sign * draft.start_velocity
     return qpos, qvel
 

@@ -13,20 +13,19 @@ import mujoco
 import numpy as np
 
 from horizon_rl.robots.ground import FLAT, Ground
-from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link, Vec3
+from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link
 from horizon_rl.robots.morphology import (
     JOINT_NAMES,
     LEG_NAMES,
-    Box,
     Morphology,
     Payload,
 )
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
-    FOOT_SENSORS,
     TRUNK_SENSOR,
     add_motor,
     add_touch_sensor,
+    find_addresses,
     set_options,
 )
 
@@ -40,8 +39,9 @@ LIMIT_MARGIN_RAD = 2e-3
 # from touching itself, and every pair would cost time in every world. All that can
 # touch the ground has priority 1, so that the robot's friction, not the larger of the
 # two, decides.
-TOUCHES_GROUND = {"contype": 0, "conaffinity": 1, "priority": 1, "group": 1}
-SEEN_ONLY = {"contype": 0, "conaffinity": 0, "group": 2}
+Rules = dict[str, int]
+TOUCHES_GROUND: Rules = {"contype": 0, "conaffinity": 1, "priority": 1, "group": 1}
+SEEN_ONLY: Rules = {"contype": 0, "conaffinity": 0, "group": 2}
 
 DARK = (0.22, 0.24, 0.27, 1.0)
 LIGHT = (0.82, 0.84, 0.86, 1.0)
@@ -59,30 +59,25 @@ def build_robot(morphology: Morphology, ground: Ground = FLAT) -> Robot:
     never = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     model.body_sameframe[1:] = never
     model.geom_sameframe[1:] = never
-    joints = [model.joint(name) for name in JOINT_NAMES]
-    front, rear = morphology.front, morphology.rear
     unknown = (math.nan, math.nan, math.nan)
     return Robot(
         name=morphology.name,
         model=model,
         ground=ground,
-        qpos_adr=np.array([joint.qposadr[0] for joint in joints]),
-        dof_adr=np.array([joint.dofadr[0] for joint in joints]),
+        **find_addresses(model, JOINT_NAMES, [f"{leg}_foot" for leg in LEG_NAMES]),
         joint_sign=np.ones(12),
         joint_offset_rad=np.zeros(12),
         trunk_body_id=model.body("trunk").id,
-        foot_geom_ids=np.array([model.geom(f"{leg}_foot").id for leg in LEG_NAMES]),
-        foot_sensor_adr=np.array([model.sensor(name).adr[0] for name in FOOT_SENSORS]),
-        trunk_sensor_adr=int(model.sensor(TRUNK_SENSOR).adr[0]),
         default_pose_rad=morphology.default_pose_rad,
-        torque_limit_nm=_per_joint(morphology.torque_limit_nm),
-        velocity_limit_rad_s=_per_joint(morphology.velocity_limit_rad_s),
-        stiffness_nm_rad=_per_joint(morphology.stiffness_nm_rad or unknown),
-        damping_nm_s_rad=_per_joint(morphology.damping_nm_s_rad or unknown),
+        # Hip, thigh, calf, for each of the four legs.
+        torque_limit_nm=np.tile(morphology.torque_limit_nm, 4),
+        velocity_limit_rad_s=np.tile(morphology.velocity_limit_rad_s, 4),
+        stiffness_nm_rad=np.tile(morphology.stiffness_nm_rad or unknown, 4),
+        damping_nm_s_rad=np.tile(morphology.damping_nm_s_rad or unknown, 4),
         body_mass_kg=morphology.body_mass_kg,
         total_mass_kg=morphology.total_mass_kg,
-        thigh_length_m=(front.thigh_length_m + rear.thigh_length_m) / 2.0,
-        calf_length_m=(front.calf_length_m + rear.calf_length_m) / 2.0,
+        thigh_length_m=morphology.thigh_length_m,
+        calf_length_m=morphology.calf_length_m,
         standing_height_m=morphology.standing_height_m,
     )
 
@@ -96,15 +91,15 @@ def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
     trunk = spec.worldbody.add_body(name="trunk")
     trunk.add_freejoint(name="root")
     _set_inertial(trunk, morphology.trunk)
-    trunk.add_geom(
-        name="trunk",
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=morphology.trunk_box.half_extents_m,
-        pos=morphology.trunk_box.center_m,
-        rgba=LIGHT,
-        **TOUCHES_GROUND,
+    box = morphology.trunk_box
+    half, (x, y, z) = box.half_extents_m, box.center_m
+    _add_box(trunk, "trunk", half, box.center_m, LIGHT, TOUCHES_GROUND)
+    # A visor on the front face, so that one sees where the robot looks.
+    visor, before = (
+        (0.002, 0.8 * half[1], 0.35 * half[2]),
+        (x + half[0], y, z + 0.3 * half[2]),
     )
-    _add_visor(trunk, morphology.trunk_box)
+    _add_box(trunk, "visor", visor, before, ACCENT, SEEN_ONLY)
     trunk.add_site(name="imu", group=5)
     for name, leg in zip(LEG_NAMES, morphology.legs, strict=True):
         _add_leg(spec, trunk, name, leg, morphology, ground)
@@ -118,20 +113,6 @@ def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
     root = (0.0, 0.0, height, *stance.quat)
     spec.add_key(name="stand", qpos=[*root, *morphology.stand_pose_rad, *hanging])
     return spec
-
-
-def _add_visor(trunk: mujoco.MjsBody, box: Box) -> None:
-    """Mark the trunk's front face, so that one sees where the robot looks."""
-    length, width, height = box.half_extents_m
-    x, y, z = box.center_m
-    trunk.add_geom(
-        name="visor",
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=(0.002, 0.8 * width, 0.35 * height),
-        pos=(x + length, y, z + 0.3 * height),
-        rgba=ACCENT,
-        **SEEN_ONLY,
-    )
 
 
 def _add_leg(
@@ -151,8 +132,9 @@ def _add_leg(
     ):
         joint = f"{name}_{kind}"
         limits = leg.joint_range_rad[index]
-        if joint in locked:
-            limits = _closed_range(locked[joint])
+        if joint in locked:  # Next to no room: it stays a joint, with its motor.
+            middle = locked[joint]
+            limits = middle - LOCK_HALF_WIDTH_RAD, middle + LOCK_HALF_WIDTH_RAD
         _set_inertial(body, leg.links[index])
         body.add_joint(
             name=joint,
@@ -167,14 +149,14 @@ def _add_leg(
             margin=LIMIT_MARGIN_RAD,
         )
         add_motor(spec, joint, joint)
-    _add_leg_geoms(hip, thigh, calf, name, leg, ground)
+    _add_leg_shapes(hip, thigh, calf, name, leg, ground)
     # One radius for all bodies, wider than any foot: the calf has no other geom that
     # touches the ground.
     foot = (0.0, 0.0, -leg.shank_length_m)
     add_touch_sensor(spec, calf, f"{name}_foot_touch", foot, radius_m=0.1)
 
 
-def _add_leg_geoms(
+def _add_leg_shapes(
     hip: mujoco.MjsBody,
     thigh: mujoco.MjsBody,
     calf: mujoco.MjsBody,
@@ -187,36 +169,18 @@ def _add_leg_geoms(
     On a plane so is the shank: it is straight and cannot sink in while the knee, where
     the thigh's capsule ends, and the foot do not.
     """
-    foot_radius, leg_length = leg.foot_radius_m, leg.length_m
-    capsule = mujoco.mjtGeom.mjGEOM_CAPSULE
-    calf.add_geom(
-        name=f"{name}_foot",
-        type=mujoco.mjtGeom.mjGEOM_SPHERE,
-        size=(foot_radius, 0.0, 0.0),
-        pos=(0.0, 0.0, -leg.shank_length_m),
-        rgba=RUBBER,
-        **TOUCHES_GROUND,
+    foot, length = leg.foot_radius_m, leg.length_m
+    end = (0.0, 0.0, -leg.shank_length_m)
+    _add_ball(calf, f"{name}_foot", foot, end, RUBBER)
+    _add_rod(
+        thigh, f"{name}_thigh", 0.05 * length, leg.thigh_length_m, LIGHT, TOUCHES_GROUND
     )
-    thigh.add_geom(
-        name=f"{name}_thigh",
-        type=capsule,
-        size=(0.05 * leg_length, leg.thigh_length_m / 2.0, 0.0),
-        pos=(0.0, 0.0, -leg.thigh_length_m / 2.0),
-        rgba=LIGHT,
-        **TOUCHES_GROUND,
-    )
-    calf.add_geom(
-        name=f"{name}_shank",
-        type=capsule,
-        size=(0.7 * foot_radius, leg.shank_length_m / 2.0, 0.0),
-        pos=(0.0, 0.0, -leg.shank_length_m / 2.0),
-        rgba=DARK,
-        **(SEEN_ONLY if ground.is_plane else TOUCHES_GROUND),
-    )
+    shank = SEEN_ONLY if ground.is_plane else TOUCHES_GROUND
+    _add_rod(calf, f"{name}_shank", 0.7 * foot, leg.shank_length_m, DARK, shank)
     hip.add_geom(
         name=f"{name}_hip",
-        type=capsule,
-        size=(0.08 * leg_length, max(abs(leg.thigh_offset_m[1]) / 2.0, 1e-3), 0.0),
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+        size=(0.08 * length, max(abs(leg.thigh_offset_m[1]) / 2.0, 1e-3), 0.0),
         pos=np.divide(leg.thigh_offset_m, 2.0),
         quat=ALONG_Y,
         rgba=DARK,
@@ -236,32 +200,27 @@ def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:
     reach = math.acos(radius / length)  # There the ball meets the belly.
     for axis, direction in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0))):
         body.add_joint(name=f"{name}_{axis}", axis=direction, range=(-reach, reach))
-    body.add_geom(
-        name=name,
-        type=mujoco.mjtGeom.mjGEOM_SPHERE,
-        size=(radius, 0.0, 0.0),
-        pos=center,
-        rgba=IRON,
-        **TOUCHES_GROUND,
-    )
-    body.add_geom(
-        name=f"{name}_link",
-        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        size=(0.004, length / 2.0, 0.0),
-        pos=(0.0, 0.0, -length / 2.0),
-        rgba=DARK,
-        **SEEN_ONLY,
-    )
+    _add_ball(body, name, radius, center, IRON)
+    _add_rod(body, f"{name}_link", 0.004, length, DARK, SEEN_ONLY)
 
 
-def _per_joint(triple: Vec3) -> np.ndarray:
-    """Repeat hip, thigh, calf for each of the four legs."""
-    return np.tile(triple, 4)
+def _add_box(body: mujoco.MjsBody, name: str, half, pos, rgba, rules: Rules) -> None:
+    kind = mujoco.mjtGeom.mjGEOM_BOX
+    body.add_geom(name=name, type=kind, size=half, pos=pos, rgba=rgba, **rules)
 
 
-def _closed_range(angle_rad: float) -> tuple[float, float]:
-    """Leave a locked joint next to no room: it stays a joint, with its motor."""
-    return angle_rad - LOCK_HALF_WIDTH_RAD, angle_rad + LOCK_HALF_WIDTH_RAD
+def _add_ball(body: mujoco.MjsBody, name: str, radius: float, pos, rgba) -> None:
+    kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, (radius, 0.0, 0.0)
+    body.add_geom(name=name, type=kind, size=size, pos=pos, rgba=rgba, **TOUCHES_GROUND)
+
+
+def _add_rod(
+    body: mujoco.MjsBody, name: str, radius: float, length: float, rgba, rules: Rules
+) -> None:
+    """Add a capsule that hangs from the body's origin."""
+    kind, half = mujoco.mjtGeom.mjGEOM_CAPSULE, length / 2.0
+    size, pos = (radius, half, 0.0), (0.0, 0.0, -half)
+    body.add_geom(name=name, type=kind, size=size, pos=pos, rgba=rgba, **rules)
 
 
 def _set_inertial(body: mujoco.MjsBody, link: Link) -> None:

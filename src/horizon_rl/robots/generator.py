@@ -9,6 +9,7 @@ inertia is one that a rigid body can have.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any
@@ -39,16 +40,6 @@ class GeneratorCfg:
     """Shift of the trunk's centre of mass, in leg lengths, fore-aft and up."""
     pose_shift_rad: Interval = (-0.1, 0.1)
     """Shift of each default angle, within its range."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Factors:
-    trunk: Vec3
-    spread: float
-    thigh: float
-    calf: float
-    thickness: float
-    masses: tuple[float, float, float, float]
 
 
 def generate(
@@ -97,20 +88,8 @@ def _draw(rng: np.random.Generator, name: str, cfg: GeneratorCfg) -> Morphology:
     mass_kg = density * _log_blend(one.body_mass_kg, other.body_mass_kg, weight)
 
     body = _blend(_unit(first), _unit(second), weight)
-    trunk_x, trunk_y, trunk_z, *rest = length_m * rng.uniform(*cfg.proportion, size=7)
-    spread, thigh, calf, thickness = rest
-    masses = mass_kg * rng.uniform(*cfg.mass_share, size=4)
-    body = _reshaped(
-        body,
-        _Factors(
-            trunk=(trunk_x, trunk_y, trunk_z),
-            spread=spread,
-            thigh=thigh,
-            calf=calf,
-            thickness=thickness,
-            masses=tuple(masses),
-        ),
-    )
+    sizes = length_m * rng.uniform(*cfg.proportion, size=7)
+    body = _reshaped(body, sizes, mass_kg * rng.uniform(*cfg.mass_share, size=4))
     shift_x, shift_z = length_m * rng.uniform(*cfg.com_shift, size=2)
     com_x, com_y, com_z = body.trunk.com_m
     com = (com_x + shift_x, com_y, com_z + shift_z)
@@ -142,35 +121,36 @@ def _unit(name: str) -> Morphology:
         licence="",
         estimated=(),
     )
-    return _reshaped(
-        bare,
-        _Factors(
-            trunk=(scale, scale, scale),
-            spread=scale,
-            thigh=scale,
-            calf=scale,
-            thickness=scale,
-            masses=(mass, mass, mass, mass),
-        ),
-    )
+    return _reshaped(bare, [scale] * 7, [mass] * 4)
 
 
-def _reshaped(body: Morphology, factors: _Factors) -> Morphology:
-    """Stretch and weigh each part of a body."""
-    trunk, spread, thick = factors.trunk, factors.spread, factors.thickness
-    trunk_mass, hip_mass, thigh_mass, calf_mass = factors.masses
+def _reshaped(
+    body: Morphology, sizes: Iterable[float], masses: Iterable[float]
+) -> Morphology:
+    """Stretch and weigh each part of a body.
+
+    Args:
+        body: What to reshape.
+        sizes: Factors on trunk length, width, height, hip spread, thigh, calf,
+            thickness.
+        masses: Factors on the masses of trunk, hips, thighs and calves.
+    """
+    *trunk_sizes, spread, thigh, calf, thick = sizes
+    x, y, z = trunk_sizes
+    trunk = x, y, z
+    trunk_mass, hip_mass, thigh_mass, calf_mass = masses
 
     def leg(old: Leg) -> Leg:
         return replace(
             old,
             hip_pos_m=_times(old.hip_pos_m, trunk),
             thigh_offset_m=_times(old.thigh_offset_m, (spread, spread, spread)),
-            thigh_length_m=old.thigh_length_m * factors.thigh,
-            calf_length_m=old.calf_length_m * factors.calf,
+            thigh_length_m=old.thigh_length_m * thigh,
+            calf_length_m=old.calf_length_m * calf,
             foot_radius_m=old.foot_radius_m * thick,
             hip=_stretched(old.hip, hip_mass, (thick, spread, thick)),
-            thigh=_stretched(old.thigh, thigh_mass, (thick, thick, factors.thigh)),
-            calf=_stretched(old.calf, calf_mass, (thick, thick, factors.calf)),
+            thigh=_stretched(old.thigh, thigh_mass, (thick, thick, thigh)),
+            calf=_stretched(old.calf, calf_mass, (thick, thick, calf)),
         )
 
     return replace(

@@ -31,6 +31,7 @@ from horizon_rl.robots.scene import (
     TRUNK_SENSOR,
     add_motor,
     add_touch_sensor,
+    find_addresses,
     set_options,
 )
 from horizon_rl.robots.stance import Stance, rest_on_feet
@@ -103,14 +104,10 @@ def _import(
         name=path.stem if spec.modelname in UNNAMED else spec.modelname,
         model=model,
         ground=ground,
-        qpos_adr=qpos_adr,
-        dof_adr=np.array([model.joint(name).dofadr[0] for name in joint_names]),
+        **find_addresses(model, joint_names, foot_names),
         joint_sign=joint_map.sign,
         joint_offset_rad=joint_map.offset_rad,
         trunk_body_id=root,
-        foot_geom_ids=np.array([model.geom(name).id for name in foot_names]),
-        foot_sensor_adr=np.array([model.sensor(name).adr[0] for name in FOOT_SENSORS]),
-        trunk_sensor_adr=int(model.sensor(TRUNK_SENSOR).adr[0]),
         default_pose_rad=pose,
         torque_limit_nm=torque,
         velocity_limit_rad_s=np.full(12, math.nan),

@@ -125,6 +125,16 @@ class Morphology:
         return self.trunk.mass_kg + legs + sum(p.mass_kg for p in self.payloads)
 
     @property
+    def thigh_length_m(self) -> float:
+        """Thigh joint to knee, mean of front and rear."""
+        return (self.front.thigh_length_m + self.rear.thigh_length_m) / 2.0
+
+    @property
+    def calf_length_m(self) -> float:
+        """Knee to the foot's centre without stilt, mean of front and rear."""
+        return (self.front.calf_length_m + self.rear.calf_length_m) / 2.0
+
+    @property
     def leg_length_m(self) -> float:
         """Thigh and calf of the intact robot, mean of front and rear."""
         return (self.front.length_m + self.rear.length_m) / 2.0

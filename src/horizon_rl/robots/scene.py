@@ -2,7 +2,11 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+from collections.abc import Sequence
+from typing import Any
+
 import mujoco
+import numpy as np
 
 from horizon_rl.robots.morphology import LEG_NAMES
 
@@ -68,3 +72,16 @@ def add_touch_sensor(
         objtype=mujoco.mjtObj.mjOBJ_SITE,
         objname=name,
     )
+
+
+def find_addresses(
+    model: mujoco.MjModel, joints: Sequence[str], feet: Sequence[str]
+) -> dict[str, Any]:
+    """Say where joints, feet and sensors lie: a robot's fields of these names."""
+    return {
+        "qpos_adr": np.array([model.joint(name).qposadr[0] for name in joints]),
+        "dof_adr": np.array([model.joint(name).dofadr[0] for name in joints]),
+        "foot_geom_ids": np.array([model.geom(name).id for name in feet]),
+        "foot_sensor_adr": np.array([model.sensor(n).adr[0] for n in FOOT_SENSORS]),
+        "trunk_sensor_adr": int(model.sensor(TRUNK_SENSOR).adr[0]),
+    }
