@@ -65,10 +65,5 @@ def _import_seconds(repeats: int) -> float:
         "print(time.perf_counter() - t)"
     )
     command = [sys.executable, "-c", code]
-    runs = [
-        float(
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        )
-        for _ in range(repeats + 1)
-    ]
-    return median(runs[1:])
+    outputs = [subprocess.check_output(command) for _ in range(repeats + 1)]
+    return median(map(float, outputs[1:]))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ def append_record(
     path: Path, settings: Mapping[str, Any], figures: Mapping[str, float]
 ) -> None:
     """Append figures, with settings, hardware, versions and commit, to a file."""
+    installed = {found.name: found.version for found in distributions()}
     record = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["horizon", *sys.argv[1:]]),
         "settings": {k: v for k, v in settings.items() if k not in ("json", "save")},
         "figures": dict(figures),
         "hardware": describe_hardware(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: installed.get(name) for name in PACKAGES},
         "commit": _commit(),
     }
     try:
@@ -52,13 +53,6 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
     names = (line.split(":")[1].strip() for line in lines if "model name" in line)
     return next(names, platform.machine())
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _commit() -> str | None:
