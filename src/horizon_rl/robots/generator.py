@@ -135,8 +135,7 @@ def _reshaped(
             thickness.
         masses: Factors on the masses of trunk, hips, thighs and calves.
     """
-    *trunk_sizes, spread, thigh, calf, thick = sizes
-    x, y, z = trunk_sizes
+    x, y, z, spread, thigh, calf, thick = sizes
     trunk = x, y, z
     trunk_mass, hip_mass, thigh_mass, calf_mass = masses
 

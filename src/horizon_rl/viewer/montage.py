@@ -108,12 +108,10 @@ def _draw_row(
         Actor(robot=robot, state=state, fade=0.7 * (1.0 - (i + 1) / len(states)))
         for i, state in enumerate(states)
     ]
+    middle_m = states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0
+    ground_m = float(robot.ground.height_at(np.array((middle_m, 0.0))))
     view = View(
-        lookat_m=(
-            states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0,
-            0.0,
-            0.4 * height_m,
-        ),
+        lookat_m=(middle_m, 0.0, ground_m + 0.4 * height_m),
         azimuth_deg=90.0,
         elevation_deg=-6.0,
         distance_m=4.0,
