@@ -90,7 +90,7 @@ def assert_close_to_the_cpu(pool: Pool, control_steps: int = SECOND // 2) -> Non
 
 @pytest.mark.parametrize("level", [0.0, 0.5])
 def test_a_trotting_second_ends_where_the_cpus_does(level):
-    assert_close_to_the_cpu(mixed_pool(6, level), SECOND)
+    assert_close_to_the_cpu(mixed_pool(8, level), SECOND)
 
 
 @pytest.mark.parametrize(

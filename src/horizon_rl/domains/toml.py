@@ -54,8 +54,8 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
     """Read a catalogue from TOML `text`; errors name `source` and the line.
 
     With `extends = "paper"` at the top, the text states only what differs from the
-    paper's catalogue: keys that change, parameters and groups that are new. Another
-    shipped catalogue can be extended likewise.
+    paper's catalogue: keys that change, parameters and groups that are new. Other
+    shipped catalogues can be extended the same way.
     """
     groups: dict[str, Group] = {}
     with toml_tables(text, source) as data:

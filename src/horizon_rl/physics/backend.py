@@ -93,13 +93,13 @@ class Backend(Protocol):
         ...
 
     def push(self, velocity: torch.Tensor) -> None:
-        """Add horizontal velocities [n, 2], m/s, to the trunks; zero leaves one be."""
+        """Add horizontal velocities [n, 2], m/s, to the trunks."""
         ...
 
     def snapshot(self) -> Any:
-        """Copy everything that `restore` needs to go on from here exactly."""
+        """Copy everything that `restore` needs to continue from here exactly."""
         ...
 
     def restore(self, snapshot: Any) -> None:
-        """Go on from a snapshot, to the bit."""
+        """Continue from a snapshot, to the bit."""
         ...

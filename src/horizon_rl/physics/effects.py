@@ -24,10 +24,10 @@ MAX_RESTITUTION = 0.95
 DAMPING_CORRECTION = 1.08
 """Contacts cannot pull, so they let go before a spring would, faster. Measured by drop
 tests from 0.1 to 0.3 m at 5 ms: a lone foot asks for 1.01 on average, Go2 on four feet
-for 1.10; this brings both within 7 % of the restitution asked for, from 0.3 up."""
+for 1.10; this brings both within 7 % of the desired restitution, from 0.3 up."""
 
 LONGEST_DELAY_S = 1.0
-"""Actions are remembered for so long at most."""
+"""Longest time that an action can be late."""
 
 
 @dataclass(frozen=True)

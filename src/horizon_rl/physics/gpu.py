@@ -36,7 +36,7 @@ from horizon_rl.physics.select import check_device
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
 
-# Else Warp greets, and names every module it loads.
+# By default Warp prints a greeting and every module it loads.
 wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
 
 ITERATIONS, LS_ITERATIONS, TOLERANCE = 8, 10, 1e-5
@@ -108,7 +108,7 @@ class GpuBackend:
                 "'cpu'"
             ) from error
         except RuntimeError as error:
-            # Of torch or of Warp, which has no type of its own for it.
+            # From torch, or from Warp, which has no type of its own for it.
             reason = str(error).lower()
             if "out of memory" not in reason and "failed to allocate" not in reason:
                 raise

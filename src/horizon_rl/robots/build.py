@@ -54,8 +54,8 @@ def build_robot(morphology: Morphology, ground: Ground = FLAT) -> Robot:
     """Compile a body on a ground and say where its joints are."""
     model = build_spec(morphology, ground).compile()
     # Where two frames coincide MuJoCo skips their transform, by flags set at compile
-    # time. In a batch one body's flags would speak for all: they go, at no cost that
-    # could be measured.
+    # time. In a batch one body's flags would hold for all: they are cleared, at no
+    # measurable cost.
     never = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     model.body_sameframe[1:] = never
     model.geom_sameframe[1:] = never

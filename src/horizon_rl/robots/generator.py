@@ -26,7 +26,7 @@ MAX_TRIES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorCfg:
-    """How far generated bodies stray from what lies between two presets."""
+    """How far generated bodies may differ from a blend of two presets."""
 
     size: Interval = (0.85, 1.15)
     """Factor on leg length; mass follows by its power 2.5, as among the presets."""

@@ -23,7 +23,7 @@ def set_options(spec: mujoco.MjSpec) -> None:
     option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     # Caps for hard steps; easy ones stop early, Go2 after 2.1 iterations on average.
-    # Over the full limit ranges a joint jumped to hundreds of rad/s, for want of
+    # Over the full limit ranges a joint jumped to hundreds of rad/s, without
     # convergence, in 13 of 2000 worlds within 2 s with 6 iterations of 8 line-search
     # steps, and in one of 20,000 with 6 of 50. There the higher caps cost 5 %: 9.5 ms
     # instead of 9.1 per control step of 256 worlds on two cores.

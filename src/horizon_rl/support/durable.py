@@ -12,7 +12,7 @@ from typing import Any
 from horizon_rl.support.errors import InputError
 
 ASIDE = ".aside-"
-"""Prefix of what is still being written; whoever finds one may delete it."""
+"""Prefix of what is still being written; leftovers may be deleted."""
 
 
 def sync_directory(path: Path) -> None:
