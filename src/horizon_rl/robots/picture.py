@@ -6,10 +6,11 @@ import copy
 import itertools
 import os
 import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from ctypes.util import find_library
 from importlib import import_module
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -62,30 +63,44 @@ def choose_gl() -> str:
     )
 
 
-@contextmanager
-def blame_gl(backend: str) -> Iterator[None]:
-    """Turn whatever goes wrong inside into the installation's fault."""
-    try:
-        yield
-    # Each backend fails in its own way; to a user they all mean the same.
-    except Exception as error:
-        raise InputError(
-            f"the GL backend '{backend}' does not work here ({error}): {INSTALL_GL}"
-        ) from error
+class Canvas:
+    """An offscreen picture of one size; `close` it when done."""
 
+    def __init__(self, model: mujoco.MjModel, width: int, height: int):
+        """Open a GL context for scenes of `model`."""
+        self._size = width, height
+        self._gl: Any = None
+        self._context: Any = None
+        backend = choose_gl()
+        try:
+            self._gl = import_module(f"mujoco.{backend}").GLContext(width, height)
+            self._gl.make_current()
+            scale = mujoco.mjtFontScale.mjFONTSCALE_100
+            self._context = mujoco.MjrContext(model, scale)
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        # Each backend fails in its own way; to a user they all mean the same.
+        except Exception as error:
+            self.close()
+            raise InputError(
+                f"the GL backend '{backend}' does not work here ({error}): {INSTALL_GL}"
+            ) from error
 
-@contextmanager
-def _gl(width: int, height: int) -> Iterator[None]:
-    """Hold a GL context."""
-    backend, context = choose_gl(), None
-    try:
-        with blame_gl(backend):
-            context = import_module(f"mujoco.{backend}").GLContext(width, height)
-            context.make_current()
-            yield
-    finally:
-        if context is not None:
-            context.free()
+    def render(self, scene: mujoco.MjvScene) -> np.ndarray:
+        """Return an RGB picture, uint8 of shape (height, width, 3)."""
+        width, height = self._size
+        self._gl.make_current()
+        viewport = mujoco.MjrRect(0, 0, width, height)
+        mujoco.mjr_render(viewport, scene, self._context)
+        pixels = np.empty((height, width, 3), dtype=np.uint8)
+        mujoco.mjr_readPixels(pixels, None, viewport, self._context)
+        return pixels[::-1]
+
+    def close(self) -> None:
+        """Give the context back."""
+        for held in (self._context, self._gl):
+            if held is not None:
+                held.free()
+        self._context = self._gl = None
 
 
 def _standing(robot: Robot) -> mujoco.MjData:
@@ -134,27 +149,10 @@ def _draw(
     camera.distance = 3.0
     camera.lookat[:] = frame_m.mean(axis=1) @ _axes()
 
-    with _gl(width, height):
-        return _render(model, data, camera, width, height)
-
-
-def _render(
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    camera: mujoco.MjvCamera,
-    width: int,
-    height: int,
-) -> np.ndarray:
     scene = mujoco.MjvScene(model, maxgeom=1000)
-    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
     option, everything = mujoco.MjvOption(), mujoco.mjtCatBit.mjCAT_ALL
     # Imported files may have collision geoms only, which viewers hide, in group 3.
     option.geomgroup[3] = np.all(model.geom_group[model.geom_bodyid > 0] >= 3)
     mujoco.mjv_updateScene(model, data, option, None, camera, everything, scene)
-    viewport = mujoco.MjrRect(0, 0, width, height)
-    mujoco.mjr_render(viewport, scene, context)
-    pixels = np.empty((height, width, 3), dtype=np.uint8)
-    mujoco.mjr_readPixels(pixels, None, viewport, context)
-    context.free()
-    return pixels[::-1]
+    with closing(Canvas(model, width, height)) as canvas:
+        return canvas.render(scene)

@@ -5,14 +5,12 @@
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import mujoco
 import numpy as np
 
 from horizon_rl.robots import Ground
-from horizon_rl.robots.picture import blame_gl, choose_gl
+from horizon_rl.robots.picture import Canvas
 from horizon_rl.robots.robot import Robot
 from horizon_rl.viewer.state_transfer import show_state
 
@@ -59,15 +57,8 @@ class Studio:
         """Open a context; the robot's model lends floor and lights."""
         self.width, self.height = width, height
         self._ground = robot.ground
-        self._context: Any = None
-        self._pen: Any = None
         model = self._model = _stage(robot.model, width, height)
-        backend = choose_gl()
-        with blame_gl(backend):
-            self._context = import_module(f"mujoco.{backend}").GLContext(width, height)
-            self._context.make_current()
-            self._pen = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._pen)
+        self._canvas = Canvas(model, width, height)
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
         self._empty = mujoco.MjData(model)
         mujoco.mj_forward(model, self._empty)  # Places floor and lights.
@@ -84,15 +75,10 @@ class Studio:
 
     def close(self) -> None:
         """Give the context back."""
-        if self._pen is not None:
-            self._pen.free()
-        if self._context is not None:
-            self._context.free()
-        self._pen = self._context = None
+        self._canvas.close()
 
     def draw(self, actors: Sequence[Actor], view: View) -> np.ndarray:
         """Return an RGB picture, uint8 of shape (height, width, 3)."""
-        self._context.make_current()
         scene, camera = self._scene, _camera(view)
         globe = self._model.vis.global_
         globe.orthographic = int(view.height_m is not None)
@@ -108,11 +94,7 @@ class Studio:
             add_tiles(scene, self._ground, view.lookat_m)
         for actor in actors:
             self._add(actor)
-        viewport = mujoco.MjrRect(0, 0, self.width, self.height)
-        mujoco.mjr_render(viewport, scene, self._pen)
-        pixels = np.empty((self.height, self.width, 3), dtype=np.uint8)
-        mujoco.mjr_readPixels(pixels, None, viewport, self._pen)
-        return pixels[::-1]
+        return self._canvas.render(scene)
 
     def _add(self, actor: Actor) -> None:
         robot, scene, first = actor.robot, self._scene, self._scene.ngeom
