@@ -16,7 +16,7 @@ from horizon_rl.physics import Pool, build_pool
 from horizon_rl.robots import REFERENCE, Robot, build_robot, load_body, load_preset
 
 NUM_WORLDS = 64
-CONTROL_STEPS = 300
+CONTROL_STEPS = 150
 SAME_TOPOLOGY = ("front-knees-locked", "hind-knees-locked", "stilts", "hind-stilts")
 
 
