@@ -84,10 +84,10 @@ def measure_training(
 
 def _cache_figures(cfg: TrainCfg, num_envs: int, device: str) -> dict[str, float]:
     """Compare cached inference with recomputing the window, for a transformer."""
-    actor = cfg.learner.actor
-    if not isinstance(actor, TransformerCfg):
+    network = cfg.learner.actor
+    if not isinstance(network, TransformerCfg):
         return {}
-    costs = inference_costs(actor, num_envs, device=device)
+    costs = inference_costs(network, num_envs, device=device)
     return {
         "cached_step_s": costs["cached_s"],
         "recomputed_step_s": costs["recomputed_s"],
