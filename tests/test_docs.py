@@ -118,6 +118,7 @@ def help_of(*command: str) -> str:
 @cache
 def flags_of(command: str) -> frozenset[str]:
     """Return the flags that the help of `horizon COMMAND` names."""
+    pytest.importorskip("mujoco", reason="needs the extra train")
     text = help_of(command)
     if command == "bench":  # It has commands of its own.
         (kinds,) = re.findall(r"usage: .*\{([\w,]+)\}", text)
