@@ -209,7 +209,7 @@ def flip(content: bytes, at: int) -> bytes:
     ],
     ids=["empty", "nonsense", "cut", "number", "name"],
 )
-def test_damaged_file_is_left_out_with_a_warning_and_mended(
+def test_damaged_file_is_left_out_with_a_warning_and_written_again(
     make_suite, run, cache, own_cache, count_runs, damage
 ):
     suite = make_suite("episodes=2\n[task]\nepisode_s=0.1\n[columns]\na={}")

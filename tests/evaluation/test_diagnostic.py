@@ -210,7 +210,7 @@ def test_phases_at_the_baseline_are_left_out_and_counted(record):
 
 
 @pytest.mark.parametrize("method", ["linear", "wide", "base", "no-rollback"])
-def test_runs_whose_levels_do_not_hang_on_the_gates_are_left_out(record, method):
+def test_runs_whose_levels_do_not_depend_on_the_gates_are_left_out(record, method):
     run = record(
         *[GOOD, FALLS, GOOD] * 3, method=choose_method(method, CurriculumCfg())
     )

@@ -51,7 +51,7 @@ def test_standing_where_no_motion_is_asked_for_scores_1(make_suite, run):
 def test_first_episode_alone_counts(make_suite, run):
     result = run(constant(0.0, 6.0, -8.0), make_suite(STILL + "[columns]\na = {}"))
     table = result.columns["a"]
-    # They fell early and went on from anew, until the time was up.
+    # They fell early and began again, until the time was up.
     assert table.row.tolist() == list(range(6))
     assert (table.start == 0).all()
 

@@ -75,7 +75,7 @@ def test_severity_of_a_built_in_suite_is_1_by_default():
     assert load_suite("compositions").digest == HASHES["compositions", 1.0]
 
 
-def test_hash_does_not_hang_on_the_process():
+def test_hash_does_not_depend_on_the_process():
     code = (
         "from horizon_rl.evaluation.suite_file import load_suite; "
         "print(load_suite('ood', 0.5).digest)"
@@ -200,7 +200,7 @@ def test_first_scenarios_of_a_larger_suite_are_those_of_a_smaller_one():
         np.testing.assert_array_equal(values, numbers(large)[name][:7])
 
 
-def test_worlds_of_the_first_scenarios_do_not_hang_on_the_number():
+def test_worlds_of_the_first_scenarios_do_not_depend_on_the_number():
     column = make(num_episodes=6).frozen["a"]
     few, all_ = column.scenarios(2), column.scenarios(6)
     assert len(few) == 2

@@ -1,7 +1,7 @@
-"""Results on disk by what they follow from, so that nothing is computed twice.
+"""Results on disk by what they depend on, so that nothing is computed twice.
 
-A key is a hash over everything that can change the result, this software included:
-what has changed is looked for under another name and can never be taken for the old.
+A key is a hash over everything that can change the result, this software included, so
+that a result of other inputs or other code is never taken for this one.
 """
 
 import ast

@@ -18,7 +18,7 @@ MODEL_FIELDS = (
     *BODY_FIELDS,
     *EFFECT_FIELDS,
     *SHARED_FIELDS,
-    # What robots built here have none of, or all have alike.
+    # What robots built here lack, or all have in common.
     *("dof_solimp", "dof_solref", "geom_fluid", "geom_gap", "geom_solmix"),
     *("eq_active0", "eq_data", "eq_obj1id", "eq_obj2id", "eq_solimp", "eq_solref"),
     *("eq_type", "exclude_signature", "hfield_data", "hfield_size"),
@@ -51,7 +51,7 @@ def robot_facts(source: str) -> dict[str, Any]:
     fields += [(robot.model.opt, name) for name in OPTIONS]
     fields += [(robot, name) for name in ROBOT_FIELDS]
     # The compiler computes some of these: nine digits are the same on all machines. As
-    # text, since JSON has no word for a motor fact that the file does not tell.
+    # text, since JSON has no word for a motor fact that the file lacks.
     return {
         name: " ".join(f"{x:.9g}" for x in np.ravel(getattr(owner, name)))
         for owner, name in fields

@@ -5,7 +5,7 @@ forces at the four feet, within friction, that carry the robot's weight and its 
 wrench while every motor stays within its torque limit. The stances range from the
 default crouch to nearly straight legs, feet shifted forth, back and sideways. It is a
 bound for those who walk: a robot that lies on its thighs is not held by its feet, and
-may still win where it is told to stand.
+may still succeed where the command is to stand.
 """
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -122,7 +122,7 @@ def _measure_pose(robot: Robot, pose: np.ndarray) -> PoseGeometry:
 def _held_by_least_forces(
     pool: Pool, ids: np.ndarray, stance: PoseGeometry
 ) -> np.ndarray:
-    """Tell who is held by the smallest foot forces that balance it, [len(ids)]."""
+    """Tell which are held by the smallest foot forces that balance them, [len(ids)]."""
     load, offset = _demands(pool, ids, stance)
     forces = load @ np.linalg.pinv(stance.balance).T
     x, y, z = np.moveaxis(forces.reshape(-1, 4, 3), -1, 0)

@@ -16,7 +16,7 @@ from horizon_rl.support.errors import InputError, unknown
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
 """What success out of distribution is here."""
 SHARES = (0.25, 0.5, 1.0)
-"""Shares of the common cost at which success is told."""
+"""Shares of the common cost at which success is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ def compare(
     """Let the actor walk one robot, and ask the file at every step what it would do.
 
     Each keeps its own memory, so that differences add up if they can. Half way the
-    episode ends, and both must forget alike.
+    episode ends, and both must forget it.
 
     Returns:
         The largest difference of any action, NaN where either is not a number, and the

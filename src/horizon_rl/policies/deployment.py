@@ -1,4 +1,4 @@
-"""A policy as one file for a robot: built, described, and checked to act alike."""
+"""A policy as one file for a robot: built, described, and checked against its checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
     """Build one instance: every parameter in the middle of its baseline range.
 
     Only motors are taken from the catalogue of the training, since they are all that a
-    deployment must set up alike. So a policy can be exported even if the effect of
+    deployment must set up as in training. So a policy can be exported even if the effect of
     another parameter of its catalogue is not at hand here.
     """
     kept = [g for g in trained.groups if g.name == MOTOR_GROUP and motors == "scaled"]

@@ -1,4 +1,4 @@
-"""ONNX files as policies: ours, and those of stacks that export alike."""
+"""ONNX files as policies: ours, and those of stacks that export the same way."""
 
 import json
 from collections.abc import Collection
@@ -36,7 +36,7 @@ class OnnxPolicy:
     def __init__(self, content: bytes):
         options = ort.SessionOptions()
         # One thread: the engine has the cores, as other programs have those of a robot,
-        # and sums come out alike everywhere.
+        # and sums come out the same everywhere.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:

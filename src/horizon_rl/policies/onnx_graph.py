@@ -84,7 +84,7 @@ class OnnxTransformer(nn.Module):
 class OnnxMlp(nn.Module):
     """One step of one robot, in the transformer's interface: a memory of no steps.
 
-    So whoever deploys a policy need not ask which kind it is.
+    So a deployment need not know which kind a policy is.
     """
 
     def __init__(self, actor: Actor):

@@ -42,7 +42,7 @@ def main(
     start: str = "",
     results: tuple[Path, ...] = (),
 ) -> None:
-    """Write a shipped policy; see `ModelRecord` for what is to be told of it."""
+    """Write a shipped policy; see `ModelRecord` for the fields."""
     record, run = load_checkpoint(checkpoint).record, run_of(checkpoint)
     steps, seconds = record.counters["env_steps"], 0.0
     if run:

@@ -37,7 +37,7 @@ JSON_KEYS = {"gate_stability": "firmness", "length_trends": "signals"}
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What a run came to and what it spent. Shares are None where files do not tell."""
+    """A run's phases and what they cost. Shares are None where files lack them."""
 
     phases: int
     commits: int
@@ -182,7 +182,7 @@ def _study_run(run: RunFiles, label: str, success: float | None) -> StudiedRun:
         costs=measure_costs(run),
         coverage=run.coverage(),
         recheck=recheck(run),
-        # Its own stream: a run's numbers do not hang on what it is compared with.
+        # Its own stream: a run's numbers do not depend on what it is compared with.
         gate_stability=measure_gate_stability(run, np.random.default_rng(0)),
         length_trends=find_length_trends(run),
         ood_success=success,
