@@ -166,6 +166,15 @@ def test_every_module_and_file_named_exists(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_import_shown_works(page):
+    pytest.importorskip("mujoco")
+    shown = re.compile(r"^from horizon_rl\S* import (?:\([^)]*\)|.*)$", re.M)
+    for block in blocks(page, "python"):
+        for line in shown.findall(block):
+            exec(line, {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_pages_are_in_plain_english(page):
     found = [match[0] for match in NOT_PLAIN.finditer(page.read_text())]
     assert not found, f"{page.name}: {found}"
