@@ -1,12 +1,15 @@
 """What is built: the paper's sizes, and who sees what."""
 
+import re
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tensordict import TensorDict
 
+import horizon_rl
 from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
@@ -17,6 +20,7 @@ from horizon_rl.learning import (
     state_tensors,
 )
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, encode
 
 WIDTHS = {"actor": 45, "critic": 53, "privileged": 30}
 
@@ -103,9 +107,66 @@ def test_privileged_group_stays_out_of_the_normaliser():
     assert torch.equal(latent[:, 53:], code)
 
 
-def test_missing_group_is_named():
-    with pytest.raises(InputError, match="lack the group 'privileged'"):
+def test_missing_group_is_named_beside_those_that_exist():
+    lacks = "lack the group 'privileged'; they have: actor, critic"
+    with pytest.raises(InputError, match=lacks):
         build(obs=OBS.select("actor", "critic"))
+    with pytest.raises(InputError, match="lack the group 'terrain'; they have: actor"):
+        build(MlpCfg(obs_groups=("actor", "terrain")))
+    with pytest.raises(InputError, match="obs_groups is empty"):
+        CriticCfg(obs_groups=())
+
+
+@pytest.mark.parametrize("kind", [MlpCfg, TransformerCfg])
+def test_oracle_actor_reads_the_privileged_group(kind):
+    learner = build(kind(obs_groups=("actor", "privileged")))
+    assert learner.actor.obs_dim == 45 + 30
+    with torch.no_grad():
+        learner.actor.mlp.apply(lambda m: getattr(m, "reset_parameters", list)())
+        (before, _), seen = learner.actor.mean_step(OBS, None), OBS.clone()
+        seen["privileged"] += 1.0
+        assert not torch.equal(learner.actor.mean_step(seen, None)[0], before)
+        learner.act(OBS)
+
+
+def test_critic_reads_the_groups_that_it_is_told():
+    critic = CriticCfg(
+        obs_groups=("actor",), privileged_groups=("privileged", "critic")
+    )
+    learner: Any = build_learner(OBS, 12, 4, LearnerCfg(critic=critic))
+    shapes = {name: tuple(t.shape) for name, t in state_tensors(learner).items()}
+    assert shapes["critic.encoder.0.weight"] == (64, 30 + 53)
+    assert shapes["critic.mlp.0.weight"] == (512, 45 + 64)
+    with torch.no_grad():
+        assert learner.critic(OBS).shape == (4, 1)
+
+
+@pytest.mark.parametrize("actor", [TransformerCfg(window=31), MlpCfg()])
+def test_settings_of_older_journals_mean_what_they_meant(actor):
+    cfg = LearnerCfg(actor=actor)
+    data = encode(cfg)
+    for name in ("algorithm", "matmul", "compile"):
+        del data[name]
+    del data["actor"]["obs_groups"], data["critic"]["obs_groups"]
+    del data["critic"]["privileged_groups"]
+    assert decode(LearnerCfg, data) == cfg
+    assert cfg.actor.obs_groups == ("actor",) and cfg.algorithm == "ppo"
+    assert cfg.matmul == "tf32" and cfg.compile == "none"
+
+
+def test_parts_are_compiled_alone_or_together():
+    def parts(compile):
+        cfg = LearnerCfg(compile=compile)
+        return cfg.compiles("task"), cfg.compiles("update")
+
+    assert parts("none") == (False, False) and parts("all") == (True, True)
+    assert parts("task") == (True, False) and parts("update") == (False, True)
+
+
+def test_nothing_asks_for_the_class_of_an_actor():
+    package = Path(horizon_rl.__file__).parent
+    asks = re.compile(r"isinstance\([^)]*\b(MLPModel|\w*Actor)\b")
+    assert not [f for f in package.rglob("*.py") if asks.search(f.read_text())]
 
 
 def test_bad_settings_are_refused():

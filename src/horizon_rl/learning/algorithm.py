@@ -23,11 +23,8 @@ class Algorithm(Protocol):
     actor: Actor
     """The policy, for probes and export."""
     learning_rate: float
-
-    @property
-    def num_steps(self) -> int:
-        """Steps that each world contributes to an update."""
-        ...
+    num_steps: int
+    """Steps that each world contributes to an update."""
 
     @property
     def models(self) -> Mapping[str, nn.Module]:
@@ -46,11 +43,9 @@ class Algorithm(Protocol):
         self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Tensor]
     ) -> None:
         """Store what the actions led to; `extras` has `time_outs` [n]."""
-        ...
 
     def compute_returns(self, obs: TensorDict) -> None:
         """Finish a full rollout; `obs` follows its last step."""
-        ...
 
     def update(self) -> dict[str, float]:
         """Learn from a full rollout and return figures about it.
@@ -62,11 +57,9 @@ class Algorithm(Protocol):
 
     def cut(self, mask: Tensor) -> None:
         """End the episodes of worlds `mask` [n] that were reset without a `done`."""
-        ...
 
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""
-        ...
 
 
 Builder = Callable[[TensorDict, int, int, LearnerCfg, str, Ranks], Algorithm]

@@ -16,7 +16,7 @@ from horizon_rl.learning.critic import PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
-from horizon_rl.learning.update import ExtraLoss
+from horizon_rl.learning.update import ExtraLoss, GradientSteps
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.graphs import set_matmul_precision
 from horizon_rl.support.ranks import ALONE, Ranks
@@ -55,7 +55,7 @@ def build_ppo(
     ranks: Ranks = ALONE,
     extra_losses: tuple[ExtraLoss, ...] = (),
 ) -> Ppo:
-    """Build actor, critic, storage and PPO: see `build_learner`, and `Ppo`."""
+    """Build actor, critic, storage and PPO: see `build_learner`, `GradientSteps`."""
     ppo = cfg.ppo
     if num_envs < ppo.num_minibatches:
         raise InputError(
@@ -69,8 +69,11 @@ def build_ppo(
     storage = SequenceStorage(
         "rl", num_envs, ppo.num_steps, observations, [num_actions], device
     )
-    compiles = cfg.compiles("update")
-    return Ppo(actor, critic, storage, ppo, device, ranks, extra_losses, compiles)
+    steps = GradientSteps(
+        *(actor, critic, storage, ppo, device, ranks, extra_losses),
+        compiles=cfg.compiles("update"),
+    )
+    return Ppo(steps)
 
 
 def build_actor(

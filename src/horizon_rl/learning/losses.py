@@ -55,16 +55,8 @@ def fill_returns(
     """Write the returns of a rollout, by generalised advantage estimation.
 
     Schulman et al. 2016, eq. 16, plus the values. A step that is done is worth its
-    reward alone: that of a timeout must contain what the critic expects.
-
-    Args:
-        returns: [T, n, 1] where they go.
-        rewards: [T, n, 1] of every step.
-        values: [T, n, 1] of the observations before it.
-        dones: [T, n, 1] whether an episode ended with it.
-        last_values: [n, 1] of the observations after the last step.
-        gamma: Discount factor.
-        lam: Decay of the estimate.
+    reward alone: that of a timeout must contain what the critic expects. All arguments
+    are [T, n, 1] but `last_values` [n, 1], those of what follows the last step.
     """
     advantage: Tensor | float = 0.0
     next_values = last_values

@@ -9,15 +9,11 @@ from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 from torch import Tensor
 
-from horizon_rl.learning.actor import Actor
-from horizon_rl.learning.config import PpoCfg
 from horizon_rl.learning.history import Memory
 from horizon_rl.learning.losses import fill_returns
-from horizon_rl.learning.storage import SequenceStorage
-from horizon_rl.learning.update import ExtraLoss, GradientSteps
+from horizon_rl.learning.update import GradientSteps
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.support.graphs import Recorded
-from horizon_rl.support.ranks import ALONE, Ranks
 
 MAX_FIRST_KL = 1e-6
 MAX_FIRST_KL_BF16 = 1e-4
@@ -35,47 +31,16 @@ class Ppo:
     of observations are those of all rollouts together.
     """
 
-    def __init__(
-        self,
-        actor: Actor,
-        critic: MLPModel,
-        storage: SequenceStorage,
-        cfg: PpoCfg,
-        device: str,
-        ranks: Ranks = ALONE,
-        extra_losses: tuple[ExtraLoss, ...] = (),
-        compiles: bool = False,
-    ):
-        """Take networks and storage into use.
-
-        Args:
-            actor: The policy.
-            critic: The value function.
-            storage: Room for a rollout.
-            cfg: Settings.
-            device: Where all of it lives.
-            ranks: Who else learns, each from its own worlds.
-            extra_losses: Terms to add to the loss.
-            compiles: On a GPU, compile the loss.
-        """
-        self.actor: Actor = actor.to(device)
-        self.critic = critic.to(device)
-        self.storage, self.cfg, self.device, self.ranks = storage, cfg, device, ranks
-        self.learning_rate = cfg.learning_rate
-        self.gradient_steps = GradientSteps(
-            actor, critic, storage, cfg, device, ranks, extra_losses, compiles
-        )
+    def __init__(self, steps: GradientSteps):
+        """Collect for these steps, with their networks, storage and settings."""
+        self.gradient_steps, self.cfg, self.ranks = steps, steps.cfg, steps.ranks
+        self.actor, self.critic, self.storage = steps.actor, steps.critic, steps.storage
+        self.models = steps.models
+        self.num_steps, self.learning_rate = self.cfg.num_steps, self.cfg.learning_rate
+        self._device = steps.device
         self._memory: Memory | None = None
         self._acting: list[Recorded] = []
-        self._returns = Recorded(self._compute_returns, device)
-
-    @property
-    def num_steps(self) -> int:
-        return self.cfg.num_steps
-
-    @property
-    def models(self) -> dict[str, MLPModel]:
-        return {"actor": self.actor, "critic": self.critic}
+        self._returns = Recorded(self._compute_returns, self._device)
 
     def optimizer_tensors(self) -> dict[str, Tensor]:
         """Return Adam's step counter and moments of every parameter."""
@@ -110,7 +75,7 @@ class Ppo:
         storage, step = self.storage, self.storage.step
         storage.rewards[step, :, 0] = rewards
         if "time_outs" in extras:
-            ended = extras["time_outs"].to(self.device).unsqueeze(1)
+            ended = extras["time_outs"].to(self._device).unsqueeze(1)
             storage.rewards[step] += self.cfg.gamma * storage.values[step] * ended
         storage.dones[step, :, 0] = dones
         storage.step += 1
@@ -178,9 +143,9 @@ class Ppo:
         if memory is not self._memory:
             self._memory = memory
             # Recorded for each step apart: its slots lie elsewhere in every one.
-            steps = range(self.storage.num_transitions_per_env)
             self._acting = [
-                Recorded(partial(self._act_at, step), self.device) for step in steps
+                Recorded(partial(self._act_at, step), self._device)
+                for step in range(self.num_steps)
             ]
 
     @torch.no_grad()
@@ -201,16 +166,9 @@ class Ppo:
     @torch.no_grad()
     def _compute_returns(self) -> None:
         storage, cfg = self.storage, self.cfg
+        rollout = storage.rewards, storage.values, storage.dones
         last_values = self.critic(storage.last_observations)
-        fill_returns(
-            storage.returns,
-            storage.rewards,
-            storage.values,
-            storage.dones,
-            last_values,
-            cfg.gamma,
-            cfg.lam,
-        )
+        fill_returns(storage.returns, *rollout, last_values, cfg.gamma, cfg.lam)
         storage.advantages.copy_(storage.returns - storage.values)
 
     def _refuse(self, refused: list[bool]) -> NonFiniteError:

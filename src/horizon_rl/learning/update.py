@@ -54,10 +54,24 @@ class GradientSteps:
         extra_losses: tuple[ExtraLoss, ...] = (),
         compiles: bool = False,
     ):
-        """Allocate what recorded steps read and write: see `Ppo` for the arguments."""
+        """Allocate all that recorded steps read and write.
+
+        Args:
+            actor: The policy.
+            critic: The value function.
+            storage: Room for a rollout.
+            cfg: Settings of PPO.
+            device: Where all of it lives.
+            ranks: Who else learns, each from its own worlds.
+            extra_losses: Terms to add to the loss.
+            compiles: On a GPU, compile the loss.
+        """
         self.actor, self.critic, self.storage = actor, critic, storage
+        self.models: dict[str, MLPModel] = {"actor": actor, "critic": critic}
+        for model in self.models.values():
+            model.to(device)
         self.cfg, self.ranks, self.extra_losses = cfg, ranks, extra_losses
-        self._device = torch.device(device)
+        self.device = torch.device(device)
         self._params = [*actor.parameters(), *critic.parameters()]
         self.optimizer = GuardedAdam(self._params, cfg.learning_rate, device)
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
@@ -124,7 +138,7 @@ class GradientSteps:
         storage, whole = self.storage, self.actor.is_recurrent
         stored = (storage.actions_log_prob, *storage.distribution_params)
         total = stored[0].shape[1] if whole else stored[0][..., 0].numel()
-        for ids in torch.arange(total, device=self._device).split(len(self.ids)):
+        for ids in torch.arange(total, device=self.device).split(len(self.ids)):
             batch = self.minibatch(ids)
             self.evaluate_policy(batch)
             log_prob = self.actor.get_output_log_prob(batch.actions).unsqueeze(-1)
@@ -184,7 +198,7 @@ class GradientSteps:
         # Without its cache: what it casts first, for the past, it casts without
         # gradient, and would use again where one is needed.
         return torch.autocast(
-            self._device.type,
+            self.device.type,
             torch.bfloat16,
             enabled=self.cfg.bf16,
             cache_enabled=False,
@@ -211,7 +225,7 @@ class GradientSteps:
             rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, low, high))
         for param, gradient in zip(self._params, self._gradients, strict=True):
             param.grad = gradient
-        for name, model in (("actor", self.actor), ("critic", self.critic)):
+        for name, model in self.models.items():
             norm = nn.utils.clip_grad_norm_(model.parameters(), cfg.max_grad_norm)
             figures[f"{name}_grad_norm"] = norm
             # Once refused, always refused: until the host knows, nothing may follow.
