@@ -228,6 +228,12 @@ def test_the_catalogue_that_own_domain_shows_is_the_example():
     assert shown in (ROOT / "examples/payload.toml").read_text()
 
 
+def test_the_effect_that_own_domain_shows_is_the_example():
+    (shown,) = blocks(ROOT / "docs/own-domain.md", "python")
+    example = (ROOT / "examples/payload.py").read_text().splitlines()
+    assert not [x for x in shown.splitlines() if x not in example and "..." not in x]
+
+
 def test_the_table_of_shipped_groups_is_that_of_the_catalogue():
     page = (ROOT / "docs/own-domain.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+\.\w+)`[^|]*\| [^|]+\| ([^|]+) \|", page, re.M))
