@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from horizon_rl.policies.load import load_policy
-from horizon_rl.viewer.film import Camera, make_actor
+from horizon_rl.viewer.film import Camera
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Studio
@@ -49,7 +49,7 @@ def main(policy: str = "base") -> None:
     with Studio(session.robot, WIDTH, HEIGHT) as studio:
         measure(
             f"frame of {WIDTH}x{HEIGHT}, drawing alone",
-            lambda n: studio.draw([make_actor(session)], camera.follow(25)),
+            lambda n: studio.draw([session.state], camera.follow(25)),
         )
 
 

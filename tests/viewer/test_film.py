@@ -22,7 +22,7 @@ from horizon_rl.viewer.montage import (
 from horizon_rl.viewer.movie import MovieCfg, parse_size
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from horizon_rl.viewer.studio import Actor, Studio, View
+from horizon_rl.viewer.studio import Studio, View
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,8 +65,8 @@ def test_push_is_marked_in_red():
     red = []
     with Studio(session.robot, 320, 180) as studio:
         for push in (None, np.array((0.0, -1.0))):
-            actor = Actor(robot=session.robot, state=session.state, push=push)
-            pixels = studio.draw([actor], View(lookat_m=(0.0, 0.0, 0.25))).astype(int)
+            view = View(lookat_m=(0.0, 0.0, 0.25))
+            pixels = studio.draw([session.state], view, push).astype(int)
             red.append(int((pixels[..., 0] - pixels[..., 1:].max(axis=-1) > 80).sum()))
     assert red[0] == 0 and red[1] > 50
 
@@ -97,7 +97,7 @@ def test_broken_off_video_leaves_what_was_there(tmp_path):
         raise InputError("policy broke")
 
     with pytest.raises(InputError, match="policy broke"):
-        movie.write_movie(path, frames(), MovieCfg(width=64, height=64))
+        movie.write_movie(path, frames(), 25.0)
     assert path.read_bytes() == b"before" and len(list(tmp_path.iterdir())) == 1
 
 

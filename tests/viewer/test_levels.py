@@ -12,7 +12,6 @@ from horizon_rl.viewer.levels import (
     level_needed,
     read_mastered,
 )
-from horizon_rl.viewer.pace import Pace
 from horizon_rl.viewer.setup import middle_values
 
 MASS = Parameter(name="scale", baseline=Range(0.9, 1.1), limit=Range(0.4, 5.0))
@@ -50,19 +49,3 @@ def test_policy_without_a_record_is_outside_of_nothing():
     assert read_mastered("stand") is None
     values = middle_values(catalogue) | {"mass.scale": np.array([3.5])}
     assert not any(r.is_outside for r in compare_levels(catalogue, values, None))
-
-
-def test_pace_gives_real_time_and_gives_up_what_it_cannot_catch_up_with():
-    now = 0.0
-    pace = Pace(clock=lambda: now)
-    steps = 0
-    for _ in range(100):
-        now += 0.01
-        steps += pace.steps_due()
-    assert steps in (49, 50)
-    assert pace.real_time_factor() == pytest.approx(1.0, abs=0.03)
-    now += 10.0
-    assert pace.steps_due() <= 13
-    pace.paused = True
-    now += 1.0
-    assert pace.steps_due() == 0

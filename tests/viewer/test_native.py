@@ -35,8 +35,7 @@ def make_window(model, frames: int, keys, press) -> SimpleNamespace:
 def test_window_shows_the_session_and_takes_keys(monkeypatch):
     from horizon_rl.policies.load import load_policy
     from horizon_rl.viewer.native import ENTER, LEFT, UP, play_native
-    from horizon_rl.viewer.pace import Pace
-    from horizon_rl.viewer.session import Session
+    from horizon_rl.viewer.session import Pace, Session
     from horizon_rl.viewer.setup import free_setup
 
     windows, drawn = [], Event()

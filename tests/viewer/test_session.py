@@ -16,7 +16,7 @@ from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.body_variant import BodyVariant
-from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.session import Pace, Session
 from horizon_rl.viewer.setup import free_setup, load_scenario
 from horizon_rl.viewer.state_transfer import read_state
 
@@ -302,3 +302,18 @@ def test_file_that_has_changed_is_built_anew(tmp_path):
     assert body.build() is first
     os.utime(path, ns=(0, 10**18))
     assert body.build() is not first
+
+
+def test_pace_holds_real_time_and_gives_up_what_it_cannot_catch_up_with():
+    now, session = 0.0, start()
+    pace = Pace(clock=lambda: now)
+    for _ in range(100):
+        now += 0.01
+        pace.advance(session)
+    assert session.steps in (49, 50)
+    assert pace.real_time_factor() == pytest.approx(1.0, abs=0.03)
+    now += 10.0
+    assert pace.advance(session) <= 13
+    pace.paused = True
+    now += 1.0
+    assert pace.advance(session) == 0

@@ -26,6 +26,9 @@ POLICIES = ("base-mlp", "core-mlp", "stand")
 def serve(source: str, setup) -> SimpleNamespace:
     session = Session(load_policy(source), setup)
     shown = Page(session, "127.0.0.1", 0)
+    # Without a GPU a frame takes seconds, most of it for these.
+    shown.server.scene.configure_default_lights(cast_shadow=False)
+    shown.server.scene.configure_environment_map(None)
     panel = Panel(shown, POLICIES, source)
     thread = Thread(target=shown.run, daemon=True)
     thread.start()
@@ -54,6 +57,7 @@ def wait_for(fact: Callable[[], bool], seconds: float = 20.0) -> None:
 
 def open_viewer(page, url: str) -> list[str]:
     errors = listen_for_errors(page)
+    page.set_viewport_size({"width": 800, "height": 600})
     page.goto(url)
     page.get_by_text("on its feet").wait_for(timeout=60_000)
     return errors
@@ -70,16 +74,16 @@ def type_into(page, label: str, value: str) -> None:
 def test_robot_moves_and_answers_to_the_page(walking, page):
     session = walking.session
     errors = open_viewer(page, walking.url)
-    canvas = page.locator("canvas").first
-    before = canvas.screenshot()
-    place = session.env.backend.state.root_position[0, 0].item()
-    wait_for(lambda: session.env.backend.state.root_position[0, 0].item() > place + 0.2)
-    assert canvas.screenshot() != before
+    view = {"x": 20.0, "y": 20.0, "width": 300.0, "height": 400.0}
+    before, place = page.screenshot(clip=view), session.place[0].item()
+    wait_for(lambda: session.place[0].item() > place + 0.2)
+    assert page.screenshot(clip=view) != before
 
     # A slider changes the physics: a heavier robot stands lower.
     page.get_by_text("Stop (space)").click()
     wait_for(lambda: not session.command.any())
-    time.sleep(1.0)
+    stopped = session.steps
+    wait_for(lambda: session.steps > stopped + 50)
     light = session.readout()
     page.get_by_role("tab", name="Physics").click()
     page.get_by_text("mass", exact=True).locator("visible=true").last.click()
@@ -122,11 +126,12 @@ def test_impossible_change_is_said_and_changes_nothing():
         raise InputError("no such physics")
 
     panel: Any = SimpleNamespace(
-        _page=SimpleNamespace(tell=lambda *words: said.append(words)),
-        _sync=lambda: synced.append(True),
+        _page=SimpleNamespace(tell=lambda *words: said.append(words), show=list),
+        _sync=synced.append,
     )
-    Panel._try(panel, refuse, False)
-    assert said == [("not possible", "no such physics")] and synced
+    Panel._try(panel, refuse, dragged="a slider")
+    assert synced == [None], "also the slider that asked for it goes back"
+    assert said == [("not possible", "no such physics")]
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
@@ -150,12 +155,12 @@ def test_every_parameter_has_a_slider():
     session = Session(load_policy("stand"), free_setup("go2"))
     shown = Page(session, "127.0.0.1", 0)
     try:
-        knobs = Panel(shown, POLICIES, "stand")._knobs
+        sliders = Panel(shown, POLICIES, "stand")._sliders
     finally:
         shown.server.stop()
     # The push has sliders of its own.
-    names = {knob.name for knob in knobs} | {"disturbance.push_velocity"}
+    names = {name for name, _ in sliders} | {"disturbance.push_velocity"}
     assert names == set(session.setup.catalogue.parameters)
-    assert len(knobs) == 9 + 3 * 3 + 2
-    (mass,) = [knob for knob in knobs if knob.name == "mass.scale"]
-    assert (mass.slider.min, mass.slider.max, mass.slider.value) == (0.4, 5.0, 1.0)
+    assert len(sliders) == 9 + 3 * 3 + 2
+    (mass,) = [slider for name, slider in sliders if name == "mass.scale"]
+    assert (mass.min, mass.max, mass.value) == (0.4, 5.0, 1.0)

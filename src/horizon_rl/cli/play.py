@@ -1,8 +1,7 @@
 """`horizon play`: a policy in the browser, in a window, or on film."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,6 @@ from horizon_rl.cli.common import (
     split_name,
 )
 from horizon_rl.policies.shipped import model_names
-from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("viewer"):
@@ -31,6 +29,7 @@ with needs_extra("viewer"):
         check_movie,
         parse_size,
         write_movie,
+        write_picture,
     )
     from horizon_rl.viewer.session import Session
     from horizon_rl.viewer.setup import Setup, free_setup, load_scenario
@@ -83,16 +82,22 @@ def run(cmd: PlayCmd) -> None:
     if cmd.montage:
         _make_montage(cmd)
         return
-    setup = _make_setup(cmd)
+    catalogue = read_catalogue(cmd.catalogue)
+    if cmd.scenario:
+        setup = load_scenario(cmd.scenario, cmd.robot, catalogue)
+    else:
+        setup = free_setup(cmd.robot or "go2", catalogue)
     if cmd.video:
         _film(cmd, cmd.video, setup)
         return
-    policy = _load(cmd.policy)
-    session = _start(policy, setup, cmd)
+    session = _start(cmd.policy, setup, cmd)
     session.auto_reset = True
     try:
         if cmd.native:
-            _open_window(session)
+            from horizon_rl.viewer.native import HELP, play_native
+
+            print(HELP)
+            play_native(session)
         else:
             _serve(cmd, session)
     except KeyboardInterrupt:
@@ -100,19 +105,15 @@ def run(cmd: PlayCmd) -> None:
 
 
 def _check(cmd: PlayCmd) -> None:
-    """Refuse what cannot end well, or would be passed over in silence."""
-    filmed = cmd.video is not None
-    alone = {
-        "--versus": (cmd.versus, filmed and not cmd.montage, "--video FILE"),
-        "--picture": (cmd.picture, cmd.montage, "--montage"),
-        "--seconds": (cmd.seconds, filmed or cmd.montage, "--video FILE"),
-        "--size": (cmd.size, filmed or cmd.montage, "--video FILE"),
-        "--fps": (cmd.fps, filmed or cmd.montage, "--video FILE"),
-    }
-    for flag, (value, fits, needs) in alone.items():
-        if value is not None and not fits:
-            raise InputError(f"{flag} goes with {needs}")
-    if cmd.native and (filmed or cmd.montage):
+    """Refuse what cannot end well, or would be ignored silently."""
+    films = cmd.video is not None or cmd.montage
+    for flag in ("versus", "seconds", "size", "fps"):
+        fits = films and not (flag == "versus" and cmd.montage)
+        if getattr(cmd, flag) is not None and not fits:
+            raise InputError(f"--{flag} goes with --video FILE")
+    if cmd.picture and not cmd.montage:
+        raise InputError("--picture goes with --montage")
+    if cmd.native and films:
         raise InputError("--native opens a window: leave out --video and --montage")
     if cmd.native:
         from horizon_rl.viewer.native import check_display
@@ -137,32 +138,16 @@ def _check(cmd: PlayCmd) -> None:
         check_picture(cmd.picture)
 
 
-def _make_setup(cmd: PlayCmd) -> Setup:
-    catalogue = read_catalogue(cmd.catalogue)
-    if cmd.scenario:
-        return load_scenario(cmd.scenario, cmd.robot, catalogue)
-    return free_setup(cmd.robot or "go2", catalogue)
-
-
 def _load(text: str) -> EvaluatedPolicy:
     name, source = split_name(text)
     return load_policy(source, name or Path(source).name)
 
 
-def _start(
-    policy: EvaluatedPolicy, setup: Setup, cmd: PlayCmd, exact: bool = False
-) -> Session:
-    session = Session(policy, setup, exact)
+def _start(policy: str, setup: Setup, cmd: PlayCmd, exact: bool = False) -> Session:
+    session = Session(_load(policy), setup, exact)
     if not setup.scenario:
         session.drive(np.array(cmd.command or WALK))
     return session
-
-
-def _open_window(session: Session) -> None:
-    from horizon_rl.viewer.native import HELP, play_native
-
-    print(HELP)
-    play_native(session)
 
 
 def _serve(cmd: PlayCmd, session: Session) -> None:
@@ -178,10 +163,10 @@ def _serve(cmd: PlayCmd, session: Session) -> None:
 
 
 def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
-    sources = [source for source in (cmd.policy, cmd.versus) if source]
+    policies = [policy for policy in (cmd.policy, cmd.versus) if policy]
     # In a scenario exactly what `horizon eval` has counted.
     exact = bool(setup.scenario)
-    sessions = [_start(_load(source), setup, cmd, exact) for source in sources]
+    sessions = [_start(policy, setup, cmd, exact) for policy in policies]
     seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
     cfg = _movie_cfg(cmd, MovieCfg())
     _write(path, film_sessions(sessions, cfg, seconds), cfg, seconds)
@@ -189,19 +174,12 @@ def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
         readout = session.readout()
         fate = f"fell at {readout.fallen_s:.1f} s" if readout.fallen else "did not fall"
         if readout.falls and not readout.fallen:
-            fate = "broke the simulation and began anew"
+            fate = "broke the simulation and started over"
         print(f"{session.policy.name}: {fate}, error {readout.error:.2f} m/s")
 
 
 def _make_montage(cmd: PlayCmd) -> None:
-    from PIL import Image
-
-    from horizon_rl.viewer.montage import (
-        MONTAGE,
-        draw_parade,
-        film_parade,
-        start_parade,
-    )
+    from horizon_rl.viewer import montage
 
     policy, command = _load(cmd.policy), cmd.command or WALK
     video, picture = cmd.video, cmd.picture
@@ -209,15 +187,13 @@ def _make_montage(cmd: PlayCmd) -> None:
         video, picture = Path("montage.mp4"), Path("montage.png")
         check_movie(video)
     if picture:
-        pixels = draw_parade(start_parade(policy, command))
-        encoded = BytesIO()
-        Image.fromarray(pixels).save(encoded, format="png")
-        write_file(picture, encoded.getvalue())
+        sessions = montage.start_parade(policy, command)
+        write_picture(picture, montage.draw_parade(sessions))
         print(f"drawn in {picture}")
     if video:
-        cfg, seconds = _movie_cfg(cmd, MONTAGE), cmd.seconds or MONTAGE_S
-        sessions = start_parade(policy, command)
-        _write(video, film_parade(sessions, cfg, seconds), cfg, seconds)
+        cfg, seconds = _movie_cfg(cmd, montage.MONTAGE), cmd.seconds or MONTAGE_S
+        sessions = montage.start_parade(policy, command)
+        _write(video, montage.film_parade(sessions, cfg, seconds), cfg, seconds)
 
 
 def _movie_cfg(cmd: PlayCmd, usual: MovieCfg) -> MovieCfg:
@@ -230,19 +206,14 @@ def _movie_cfg(cmd: PlayCmd, usual: MovieCfg) -> MovieCfg:
 def _write(
     path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg, seconds: float
 ) -> None:
-    write_movie(path, _tracked(frames, cfg.num_frames(seconds), path), cfg)
-    print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")
-
-
-def _tracked(
-    frames: Iterable[np.ndarray], total: int, path: Path
-) -> Iterator[np.ndarray]:
     console = Console(stderr=True)
-    yield from track(
+    tracked = track(
         frames,
-        description=f"{path.name}",
-        total=total,
+        description=path.name,
+        total=cfg.num_frames(seconds),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
+    write_movie(path, tracked, cfg.fps)
+    print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")

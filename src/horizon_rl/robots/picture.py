@@ -97,6 +97,8 @@ class Canvas:
 
     def close(self) -> None:
         """Give the context back."""
+        if self._gl is not None:
+            self._gl.make_current()  # What is freed belongs to it, not to another's.
         for held in (self._context, self._gl):
             if held is not None:
                 held.free()

@@ -9,8 +9,6 @@ import torch
 FALL_CAUSES = ("none", "trunk", "tilt", "unhealthy")
 """Why an episode ended before its time: nothing, trunk contact, lean, broken physics."""
 
-COLUMNS = ("start", "length", "tracking_error", "yaw_error", "return", "cause", "row")
-
 
 @dataclass(frozen=True, eq=False)
 class EpisodeTable:
@@ -30,7 +28,7 @@ class EpisodeTable:
     cause: np.ndarray
     """Index into `FALL_CAUSES`."""
     row: np.ndarray
-    """Row of the pool: its instance."""
+    """Row of the scenarios, and so of the pool: its instance."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -75,8 +73,9 @@ class EpisodeRecorder:
         self.sums = torch.zeros((num_worlds, 3), device=device)
         """Of the running episodes: tracking error, yaw error, reward."""
         # The last row takes what is not to be kept: no branch, no host sync.
-        self._ring = torch.zeros((capacity + 1, len(COLUMNS)), device=device)
-        self._first = torch.zeros((num_worlds, len(COLUMNS)), device=device)
+        width = len(fields(EpisodeTable))
+        self._ring = torch.zeros((capacity + 1, width), device=device)
+        self._first = torch.zeros((num_worlds, width), device=device)
         self._count = torch.zeros((), dtype=torch.long, device=device)
 
     def clear(self) -> None:
@@ -141,16 +140,13 @@ class EpisodeRecorder:
         return _to_table(self._ring[order.to(self._ring.device)])
 
 
-def _to_table(rows: torch.Tensor) -> EpisodeTable:
+def _to_table(records: torch.Tensor) -> EpisodeTable:
     # A copy: the recorder goes on writing where these numbers came from.
-    columns = rows.cpu().numpy().copy().T
-    start, length, error, yaw_error, returns, cause, row = columns
+    columns = records.cpu().numpy().copy().T
+    whole = ("start", "length", "cause", "row")
     return EpisodeTable(
-        start.astype(int),
-        length.astype(int),
-        error,
-        yaw_error,
-        returns,
-        cause.astype(int),
-        row.astype(int),
+        *(
+            column.astype(int) if field.name in whole else column
+            for field, column in zip(fields(EpisodeTable), columns, strict=True)
+        )
     )

@@ -24,7 +24,7 @@ class ActionDelay:
         """Remember enough for the longest delay.
 
         Args:
-            delay_s: [n] each world's delay, s; read anew in every step.
+            delay_s: [n] each world's delay, s; read in every step.
             longest_s: None of them ever exceeds this.
             width: Numbers in an action.
         """

@@ -1,8 +1,8 @@
 """Randomness of the task as a function of place and time: nothing is drawn.
 
-Whoever shares the batch, wherever a scenario runs in it, and on whichever device: the
-same scenario meets the same noise. A generator could not promise that, and it would be
-state that a recorded step has to carry along.
+The same scenario meets the same noise, whichever scenarios share its batch, in whichever
+world and on whichever device. A generator could not promise that, and a recorded step
+would have to keep its state.
 """
 
 import torch
@@ -58,7 +58,7 @@ def fold_seed(x: int) -> int:
 
 
 def _scramble(x: Tensor) -> Tensor:
-    """Mix 32 bits so that every bit of the result hangs on every bit of `x`.
+    """Mix 32 bits so that every bit of the result depends on every bit of `x`.
 
     Wellons' "lowbias32", in 64-bit integers because torch has no unsigned shift.
     """

@@ -35,8 +35,8 @@ def rollout(
 ) -> EpisodeTable:
     """Run every scenario once, from its start to its first end, in the order of rows.
 
-    What happens in a scenario hangs on nothing but it and the policy: not on how many
-    worlds there are, nor on the scenarios that run beside it.
+    What happens in a scenario depends only on it and the policy: not on how many worlds
+    there are, nor on the scenarios that run beside it.
 
     Args:
         env: Whose worlds to use; with fewer worlds than scenarios, in several passes.

@@ -1,8 +1,8 @@
 """Scenarios: everything that happens in an episode besides the policy.
 
 A scenario is an instance with its start state, the commands it will get and the pushes
-it will suffer. Training draws them afresh for every phase; a probe or a suite freezes
-them. The environment cannot tell the difference.
+it will suffer. Training draws new ones for every phase; a probe or a suite freezes them.
+The environment cannot tell the difference.
 """
 
 from collections.abc import Sequence

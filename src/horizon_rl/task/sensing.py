@@ -40,7 +40,7 @@ class FaultySensors(Sensors):
     def __init__(
         self, cfg: NoiseCfg, signals: Mapping[str, Tensor], n: int, device: torch.device
     ):
-        """Read each world's `signals` anew in every step; one that is missing is fine."""
+        """Read each world's `signals` in every step; any of them may be missing."""
         super().__init__(cfg, device)
         self._none = torch.zeros((n, NUM_ACTOR), device=device)
         self._scale = signals.get("noise_scale", torch.ones(n, device=device))

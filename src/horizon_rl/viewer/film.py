@@ -1,57 +1,78 @@
 """Film sessions: one policy, or several side by side under the same scenario."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from horizon_rl.physics import CONTROL_DT, cores_for_physics
-from horizon_rl.viewer.captions import (
-    GREY,
-    RED,
-    Line,
-    describe_values,
-    fit_items,
-    write_lines,
-)
+from horizon_rl.support.errors import needs_extra
+from horizon_rl.viewer.levels import describe_values
 from horizon_rl.viewer.movie import MovieCfg
-from horizon_rl.viewer.session import Readout, Session
-from horizon_rl.viewer.studio import Actor, Studio, View
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.studio import Studio, View
+
+with needs_extra("viewer"):
+    import matplotlib
+    from PIL import Image, ImageDraw, ImageFont
 
 FOLLOW = 0.15
 """Share of the way to the robot that the camera goes in a frame of 1/25 s."""
 DISTANCE_LEGS = 4.2
 """Camera to robot, in lengths of its leg."""
+INK, GREY, RED = (25, 28, 33), (95, 102, 112), (200, 25, 25)
+PAPER = (252, 252, 252)
 
 
 def film_sessions(
     sessions: Sequence[Session], cfg: MovieCfg, seconds: float
 ) -> Iterator[np.ndarray]:
     """Play sessions side by side and yield frames; all see the same time."""
-    panel = cfg.width // len(sessions)
-    # The last one takes the pixel that does not divide.
-    widths = [panel] * (len(sessions) - 1) + [cfg.width - panel * (len(sessions) - 1)]
-    cameras = [Camera(session, panel / cfg.height) for session in sessions]
-    studios = [
-        Studio(session.robot, width, cfg.height)
-        for session, width in zip(sessions, widths, strict=True)
-    ]
-    try:
+    return film_panels(sessions, cfg, seconds, (len(sessions), 1), caption)
+
+
+def film_panels(
+    sessions: Sequence[Session],
+    cfg: MovieCfg,
+    seconds: float,
+    grid: tuple[int, int],
+    label: Callable[[Image.Image, Session], None],
+    height_m: float | None = None,
+) -> Iterator[np.ndarray]:
+    """Play sessions, each in a panel of its own, and yield frames.
+
+    Args:
+        sessions: At most as many as there are panels.
+        cfg: Size and pace.
+        seconds: How long.
+        grid: Panels from left to right, and from top to bottom.
+        label: Writes on the picture of a session.
+        height_m: What a panel shows from bottom to top; None: in perspective.
+    """
+    width, height = cfg.width // grid[0], cfg.height // grid[1]
+    cameras = [Camera(session, width / height, height_m) for session in sessions]
+    with ExitStack() as stack:
+        studios = [
+            stack.enter_context(Studio(session.robot, width, height))
+            for session in sessions
+        ]
         done = 0
         for frame in range(cfg.num_frames(seconds)):
             wanted = round(frame / cfg.fps / CONTROL_DT)
-            for session in sessions:
+            page = Image.new("RGB", (cfg.width, cfg.height), PAPER)
+            for number, session in enumerate(sessions):
                 advance(session, wanted - done)
+                view = cameras[number].follow(cfg.fps)
+                shot = studios[number].draw([session.state], view, session.shown_push)
+                row, column = divmod(number, grid[0])
+                shot[: 2 * (row > 0)] = shot[:, : 2 * (column > 0)] = GREY
+                image = Image.fromarray(shot)
+                label(image, session)
+                page.paste(image, (column * width, row * height))
             done = wanted
-            shots = [
-                _caption(studio.draw([make_actor(s)], camera.follow(cfg.fps)), s)
-                for s, studio, camera in zip(sessions, studios, cameras, strict=True)
-            ]
-            for shot in shots[1:]:
-                shot[:, :2] = GREY
-            yield np.concatenate(shots, axis=1)
-    finally:
-        for studio in studios:
-            studio.close()
+            yield np.array(page)
 
 
 def advance(session: Session, steps: int) -> None:
@@ -75,13 +96,13 @@ class Camera:
         self._session, self._height_m = session, height_m
         # A narrow picture shows as much as a wide one, from further away.
         self._distance_legs = DISTANCE_LEGS * max(1.0, 1.25 / aspect)
-        self._place = session.env.backend.state.root_position[0, :2].numpy().copy()
+        self._place = session.place.copy()
 
     def follow(self, fps: float) -> View:
         """Move on by one frame, and say where from to look."""
         robot = self._session.robot
-        there = self._session.env.backend.state.root_position[0, :2].numpy()
-        self._place += (1.0 - (1.0 - FOLLOW) ** (25.0 / fps)) * (there - self._place)
+        share = 1.0 - (1.0 - FOLLOW) ** (25.0 / fps)
+        self._place += share * (self._session.place - self._place)
         ground_m = float(robot.ground.height_at(self._place))
         return View(
             lookat_m=(*self._place.tolist(), ground_m + 0.7 * robot.standing_height_m),
@@ -90,55 +111,53 @@ class Camera:
         )
 
 
-def make_actor(session: Session) -> Actor:
-    """Return the session's robot as it is now, with a push that is not long past."""
-    return Actor(robot=session.robot, state=session.state, push=session.shown_push)
+def write(
+    image: Image.Image,
+    text: str,
+    at: tuple[float, float],
+    size: int,
+    color: tuple[int, int, int] = INK,
+    bold: bool = False,
+    anchor: str = "la",
+) -> None:
+    """Write a line of text on a picture.
+
+    `at` is in pixels from the upper left corner; `anchor` is Pillow's: l left or r
+    right of the line, then a: the line is below, d: above.
+    """
+    ImageDraw.Draw(image).text(at, text, color, _font(bold, size), anchor)
 
 
-def _caption(pixels: np.ndarray, session: Session) -> np.ndarray:
-    height, width = pixels.shape[:2]
+@cache
+def _font(bold: bool, size: int) -> ImageFont.FreeTypeFont:
+    # Comes with Matplotlib, so every machine draws the same.
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    return ImageFont.truetype(str(folder / name), size)
+
+
+def caption(image: Image.Image, session: Session) -> None:
+    """Write policy, scenario, physics, motion and fall on a picture."""
+    width, height = image.size
     size = max(10, round(min(height / 27, width / 40)))
     gap, large = size // 2 + 4, round(1.5 * size)
-    readout = session.readout()
-    setup = session.setup
-    values = describe_values(setup.catalogue, session.values)
-    physics = fit_items(values, size, width - 2 * gap)
-    body = session.body.name
-    lines = [
-        Line(text=session.policy.name, at=(gap, gap), size=large, bold=True),
-        Line(
-            text=f"{readout.time_s:.1f} s",
-            at=(width - gap, gap),
-            size=large,
-            anchor="ra",
-        ),
-        Line(
-            text="  ".join(filter(None, (body, setup.scenario))),
-            at=(gap, gap + 1.35 * large),
-            size=size,
-            color=GREY,
-        ),
-        Line(
-            text=physics,
-            at=(gap, gap + 1.35 * large + 1.4 * size),
-            size=size,
-            color=GREY,
-        ),
-        Line(text=say_motion(readout), at=(gap, height - gap), size=size, anchor="ld"),
-    ]
-    if readout.fallen:
-        text = f"FALLEN at {readout.fallen_s:.1f} s"
-        place = (width - gap, height - gap - 1.5 * size)
-        lines.append(
-            Line(text=text, at=place, size=large, color=RED, bold=True, anchor="rd")
-        )
-    return np.array(write_lines(pixels, lines))
-
-
-def say_motion(readout: Readout) -> str:
-    """Say what is asked for and what is done."""
+    right, line = width - gap, gap + 1.35 * large
+    readout, setup = session.readout(), session.setup
+    physics = describe_values(setup.catalogue, session.values)
+    while physics and _font(False, size).getlength(", ".join(physics)) > right - gap:
+        physics.pop()
+    where = "  ".join(filter(None, (session.body.name, setup.scenario)))
     asked, done = (
+        # Adding zero turns -0 into 0.
         "{:+.1f} {:+.1f} m/s {:+.1f} rad/s".format(*np.round(values, 1) + 0.0)
         for values in (readout.command, readout.velocity)
     )
-    return f"asked {asked}, does {done}"
+    motion = f"asked {asked}, does {done}"
+    write(image, session.policy.name, (gap, gap), large, bold=True)
+    write(image, f"{readout.time_s:.1f} s", (right, gap), large, anchor="ra")
+    write(image, where, (gap, line), size, GREY)
+    write(image, ", ".join(physics), (gap, line + 1.4 * size), size, GREY)
+    write(image, motion, (gap, height - gap), size, anchor="ld")
+    if readout.fallen:
+        text, at = f"FALLEN at {readout.fallen_s:.1f} s", height - gap - 1.5 * size
+        write(image, text, (right, at), large, RED, bold=True, anchor="rd")

@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from horizon_rl.domains import Catalogue, Group, Parameter
+from horizon_rl.evaluation.explain import AXES
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.records import decode
 
 Values = Mapping[str, np.ndarray]
 """Values of an instance by full parameter name, [draws], in the reference body's units."""
+
+BARE_NAMES = ("scale", "offset")
+"""Parameters that mean nothing without their group's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +30,14 @@ class Mastered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
-    """A group's values against what the policy has mastered."""
+class GroupLevels:
+    """The level that a group's values need, and the one that the policy has mastered."""
 
     group: str
     needed: float
     """Least level whose ranges hold all values; infinite past the limits."""
     mastered: float | None
-    """None: nobody knows what the policy was trained on."""
+    """None: what the policy was trained on is unknown."""
 
     @property
     def is_outside(self) -> bool:
@@ -54,13 +58,10 @@ def level_needed(parameter: Parameter, value: float) -> float:
     baseline, limit = parameter.baseline, parameter.limit
     if baseline.low <= value <= baseline.high:
         return 0.0
-    end, last = (
-        (baseline.high, limit.high)
-        if value > baseline.high
-        else (baseline.low, limit.low)
-    )
     if not limit.low <= value <= limit.high:
         return inf
+    side = "high" if value > baseline.high else "low"
+    end, last = getattr(baseline, side), getattr(limit, side)
     return (value - end) / (last - end)
 
 
@@ -78,18 +79,35 @@ def group_level(group: Group, values: Values) -> float:
 
 def compare_levels(
     catalogue: Catalogue, values: Values, mastered: Mastered | None
-) -> list[Reach]:
-    """Hold every group's values against what the policy has mastered.
+) -> list[GroupLevels]:
+    """Compare every group's values with what the policy has mastered.
 
     The policy's own catalogue is the measure where it has the group: a level of another
     catalogue may mean another range.
     """
     trained = {g.name: g for g in mastered.catalogue.groups} if mastered else {}
     return [
-        Reach(
+        GroupLevels(
             group=group.name,
             needed=group_level(trained.get(group.name, group), values),
             mastered=mastered and mastered.levels.get(group.name, 0.0),
         )
         for group in catalogue.groups
     ]
+
+
+def describe_values(catalogue: Catalogue, values: Values) -> list[str]:
+    """Name the values outside their baselines, the furthest first: 'mass scale 2.7'."""
+    far = []
+    for name, parameter in catalogue.parameters.items():
+        if name.startswith("reset."):
+            continue  # Over after a moment.
+        levels = [level_needed(parameter, float(v)) for v in values[name]]
+        worst = int(np.argmax(levels))
+        group = f"{name.split('.')[0]} " if parameter.name in BARE_NAMES else ""
+        axis = f" {AXES[worst]}" if parameter.draws == len(AXES) else ""
+        text = f"{group}{parameter.name.replace('_', ' ')}{axis}"
+        value = f"{values[name][worst]:.2g} {parameter.unit}".rstrip()
+        far.append((levels[worst], f"{text} {value}"))
+    far.sort(key=lambda item: -item[0])
+    return [text for level, text in far if level > 0.0]

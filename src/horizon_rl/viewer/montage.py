@@ -3,20 +3,20 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from PIL import Image
 
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.captions import GREY, INK, RED, Line, write_lines
-from horizon_rl.viewer.film import Camera, advance, make_actor
+from horizon_rl.viewer.film import GREY, INK, RED, advance, film_panels, write
 from horizon_rl.viewer.movie import MovieCfg
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from horizon_rl.viewer.studio import Actor, Studio, View
+from horizon_rl.viewer.studio import Studio, View
 
 PAPER_ROBOTS = ("go2", "go1", "a1", "spot", "cyberdog1", "b1", "b2")
 """The seven robots that the paper evaluates on."""
-COLUMNS = 4
+GRID = COLUMNS, ROWS = 4, 2
 MONTAGE = MovieCfg(width=1280, height=600)
 PANEL_HEIGHT_M = 1.5
 """What a panel of a video shows from bottom to top, whichever robot is in it."""
@@ -43,73 +43,55 @@ def film_parade(
     sessions: Sequence[Session], cfg: MovieCfg, seconds: float
 ) -> Iterator[np.ndarray]:
     """Show each robot in a panel of its own; yields frames."""
-    rows = -(-(len(sessions) + 1) // COLUMNS)
-    width, height = cfg.width // COLUMNS, cfg.height // rows
-    size = max(9, round(height / 18))
-    cameras = [
-        Camera(session, width / height, height_m=PANEL_HEIGHT_M) for session in sessions
-    ]
-    with Studio(sessions[-1].robot, width, height) as studio:
-        done = 0
-        for frame in range(cfg.num_frames(seconds)):
-            wanted = round(frame / cfg.fps / CONTROL_DT)
-            page = np.full((cfg.height, cfg.width, 3), 252, dtype=np.uint8)
-            for number, (session, camera) in enumerate(
-                zip(sessions, cameras, strict=True)
-            ):
-                advance(session, wanted - done)
-                pixels = studio.draw([make_actor(session)], camera.follow(cfg.fps))
-                row, column = divmod(number, COLUMNS)
-                x, y = column * width, row * height
-                page[y : y + height, x : x + width] = write_lines(
-                    pixels, _name(session, size)
-                )
-                page[y : y + 2, x : x + width] = page[y : y + height, x : x + 2] = 160
-            done = wanted
-            corner = ((COLUMNS - 1) * width, (rows - 1) * height)
-            yield write_lines(page, _explain(sessions[0], corner, size))
+    first = sessions[0]
+    width, height = cfg.width // COLUMNS, cfg.height // ROWS
+    for frame in film_panels(sessions, cfg, seconds, GRID, _label, PANEL_HEIGHT_M):
+        page, size = Image.fromarray(frame), _letters(height)
+        # The last panel is free.
+        x, y = (COLUMNS - 1) * width + 20, (ROWS - 1) * height + 3.0 * size
+        time_s = first.steps * CONTROL_DT - WARM_UP_S
+        scale = f"{time_s:.1f} s, all to one scale"
+        write(page, f"one policy: {first.policy.name}", (x, y), size, bold=True)
+        write(page, f"asked for {_ask(first)}", (x, y + 1.8 * size), size)
+        write(page, scale, (x, y + 3.6 * size), size)
+        yield np.array(page)
 
 
 def draw_parade(sessions: Sequence[Session]) -> np.ndarray:
-    """Show each robot in a row of its own at several instants: one picture."""
+    """Show each robot in a strip of its own at several instants: one picture."""
     walked = [_strobe(session) for session in sessions]
     length = max(s[-1][ROOT_X] - s[0][ROOT_X] for s in walked) + 2.0 * BORDER_M
-    rows = [
-        _draw_row(session, states, LABEL_M + length)
+    strips = [
+        _draw_strip(session, states, LABEL_M + length)
         for session, states in zip(sessions, walked, strict=True)
     ]
-    footer = np.full((70, rows[0].shape[1], 3), rows[0][-1, -1], dtype=np.uint8)
-    footer[20:24, 8 : 8 + PIXELS_PER_M] = INK
+    floor = tuple(strips[0][-1, -1].tolist())
+    footer = Image.new("RGB", (strips[0].shape[1], 70), floor)
+    footer.paste(INK, (8, 20, 8 + PIXELS_PER_M, 24))
     first = sessions[0]
     text = f"1 m    {first.policy.name}, asked for {_ask(first)}, every {PACE_S:g} s"
-    footer = write_lines(footer, [Line(text=text, at=(8, 32), size=17)])
-    return np.concatenate([*rows, footer])
+    write(footer, text, (8, 32), 17)
+    return np.concatenate([*strips, np.array(footer)])
 
 
 def _strobe(session: Session) -> list[np.ndarray]:
     """Walk on, and return the state at every instant."""
     states = []
     for number in range(NUM_INSTANTS):
-        if number:
-            advance(session, round(PACE_S / CONTROL_DT))
+        advance(session, round(PACE_S / CONTROL_DT) if number else 0)
         state = session.state
         state[ROOT_Y] = 0.0  # Seen from the side, a drift would lift or sink it.
         states.append(state)
     return states
 
 
-def _draw_row(
+def _draw_strip(
     session: Session, states: Sequence[np.ndarray], length_m: float
 ) -> np.ndarray:
-    robot = session.robot
-    height_m = 1.6 * robot.standing_height_m
+    height_m = 1.6 * session.robot.standing_height_m
     width, height = (round(m * PIXELS_PER_M) for m in (length_m, height_m))
-    actors = [
-        Actor(robot=robot, state=state, fade=0.7 * (1.0 - (i + 1) / len(states)))
-        for i, state in enumerate(states)
-    ]
     middle_m = states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0
-    ground_m = float(robot.ground.height_at(np.array((middle_m, 0.0))))
+    ground_m = float(session.robot.ground.height_at(np.array((middle_m, 0.0))))
     view = View(
         lookat_m=(middle_m, 0.0, ground_m + 0.4 * height_m),
         azimuth_deg=90.0,
@@ -118,33 +100,25 @@ def _draw_row(
         height_m=height_m,
         tiles=False,
     )
-    with Studio(robot, width, height) as studio:
-        return write_lines(studio.draw(actors, view), _name(session, 17))
+    with Studio(session.robot, width, height) as studio:
+        image = Image.fromarray(studio.draw(states, view))
+    _label(image, session, 17)
+    return np.array(image)
 
 
-def _name(session: Session, size: int) -> list[Line]:
-    body = load_preset(session.body.robot)
+def _label(image: Image.Image, session: Session, size: int | None = None) -> None:
+    """Write on a picture which robot it shows."""
+    size, body = size or _letters(image.height), load_preset(session.body.robot)
     about, color = f"{body.total_mass_kg:.0f} kg", GREY
     if session.fallen:
         about, color = f"fell after {session.fallen_step * CONTROL_DT:.1f} s", RED
-    return [
-        Line(text=body.title.split(" (")[0], at=(8, 6), size=size, bold=True),
-        Line(text=about, at=(8, 6 + 1.3 * size), size=size, color=color),
-    ]
+    write(image, body.title.split(" (")[0], (8, 6), size, bold=True)
+    write(image, about, (8, 6 + 1.3 * size), size, color)
 
 
-def _explain(session: Session, corner: tuple[int, int], size: int) -> list[Line]:
-    """Say in the last panel, which is free, what is seen."""
-    texts = (
-        f"one policy: {session.policy.name}",
-        f"asked for {_ask(session)}",
-        f"{session.steps * CONTROL_DT - WARM_UP_S:.1f} s, all to one scale",
-    )
-    x, y = corner[0] + 20, corner[1] + 3 * size
-    return [
-        Line(text=text, at=(x, y + 1.8 * i * size), size=size, bold=i == 0)
-        for i, text in enumerate(texts)
-    ]
+def _letters(panel_height: int) -> int:
+    """Return the size of letters in a panel, in pixels."""
+    return max(9, round(panel_height / 18))
 
 
 def _ask(session: Session) -> str:

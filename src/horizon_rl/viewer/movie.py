@@ -12,6 +12,10 @@ import numpy as np
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, require
 
+with needs_extra("viewer"):
+    import imageio.v2 as imageio
+    import imageio_ffmpeg
+
 GIF_FPS = 12.5
 GIF_PALETTE = (
     "[0:v]split[a][b];[a]palettegen=max_colors=64:stats_mode=full[p];"
@@ -27,8 +31,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     },
     ".gif": {
         "codec": "gif",
-        "pix_fmt_out": "pal8",
-        "output_params": ["-filter_complex", GIF_PALETTE, "-loop", "0"],
+        "pixelformat": "pal8",
+        "output_params": [*("-filter_complex", GIF_PALETTE, "-loop", "0", "-f", "gif")],
     },
 }
 
@@ -43,12 +47,10 @@ class MovieCfg:
 
     def __post_init__(self):
         require("frames per second", self.fps, 1.0, 50.0)
-        for name in ("width", "height"):
-            require(name, getattr(self, name), 64, 4096)
-            if getattr(self, name) % 2:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}; accepted: even numbers"
-                )
+        for name, value in (("width", self.width), ("height", self.height)):
+            require(name, value, 64, 4096)
+            if value % 2:
+                raise InputError(f"{name} is {value}; accepted: even numbers")
 
     def num_frames(self, seconds: float) -> int:
         return max(1, round(seconds * self.fps))
@@ -66,31 +68,26 @@ def check_movie(path: Path) -> None:
     """Refuse a movie that cannot be encoded, before the long work begins."""
     if path.suffix.lower() not in ENCODERS:
         raise InputError(f"{path}: a video's name ends in {' or '.join(ENCODERS)}")
-    with needs_extra("viewer"):
-        import imageio_ffmpeg
     try:
         imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:
         raise InputError(f"writing a video needs ffmpeg: {error}") from error
 
 
-def write_movie(path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg) -> None:
-    """Encode RGB frames, uint8 of shape (height, width, 3)."""
-    from imageio_ffmpeg import write_frames
+def write_picture(path: Path, pixels: np.ndarray) -> None:
+    """Write a PNG file of an RGB picture, uint8 of shape (height, width, 3)."""
+    write_file(path, imageio.imwrite("<bytes>", pixels, format="png"))
 
+
+def write_movie(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
+    """Encode RGB frames, uint8 of shape (height, width, 3)."""
+    encoder = ENCODERS[path.suffix.lower()]
     with TemporaryDirectory() as folder:
-        aside = Path(folder, f"movie{path.suffix.lower()}")
-        writer: Any = write_frames(
-            str(aside),
-            (cfg.width, cfg.height),
-            fps=cfg.fps,  # pyright: ignore[reportArgumentType]
-            macro_block_size=2,
-            **ENCODERS[aside.suffix],
-        )
-        writer.send(None)
-        try:
+        # imageio would not let ffmpeg write a file that is called .gif.
+        aside = Path(folder, "movie.mp4")
+        with imageio.get_writer(
+            aside, format="FFMPEG", fps=fps, macro_block_size=2, **encoder
+        ) as writer:
             for frame in frames:
-                writer.send(np.ascontiguousarray(frame))
-        finally:
-            writer.close()
+                writer.append_data(frame)
         write_file(path, aside.read_bytes())

@@ -18,25 +18,19 @@ import numpy as np
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.pace import Pace
-from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.session import KEY_STEP, Pace, Session
 from horizon_rl.viewer.state_transfer import read_state, show_state
 from horizon_rl.viewer.studio import add_arrow, add_tiles
 
-STEP, MAX_COMMAND, PUSH_M_S = 0.2, 1.5, 1.0
+PUSH_M_S = 1.0
 CLOSING_S = 5.0
 """How long a window may take to close, s."""
 UP, DOWN, LEFT, RIGHT, PAGE_UP, PAGE_DOWN = 265, 264, 263, 262, 266, 267
 ENTER, BACKSPACE, HOME = 257, 259, 268
 """GLFW's numbers of the keys that MuJoCo's window leaves free."""
-STEERING = {
-    UP: (0, 1),
-    DOWN: (0, -1),
-    PAGE_UP: (1, 1),
-    PAGE_DOWN: (1, -1),
-    LEFT: (2, 1),
-    RIGHT: (2, -1),
-}
+STEERING = {UP: (0, 1), DOWN: (0, -1), PAGE_UP: (1, 1), PAGE_DOWN: (1, -1)}
+STEERING |= {LEFT: (2, 1), RIGHT: (2, -1)}
+"""Axis and sign of the command."""
 HELP = (
     "keys: up, down forward and back; left, right turn; page up, page down sideways; "
     "home stops, enter pushes, backspace resets"
@@ -48,23 +42,23 @@ def play_native(session: Session) -> None:
     robot, pace = session.robot, Pace()
     data = read_state(robot, session.state)
     pressed: SimpleQueue[int] = SimpleQueue()
-    with _open_window(robot, data, pressed.put) as window:
-        with cores_for_physics(session.env.backend):
-            while window.is_running():
-                while not pressed.empty():
-                    press(session, pressed.get())
-                for _ in range(pace.steps_due()):
-                    session.step()
-                with window.lock():
-                    show_state(robot, session.state, data)
-                    scene: Any = window.user_scn
-                    place = data.xpos[robot.trunk_body_id]
-                    scene.ngeom = 0
-                    add_tiles(scene, session.robot.ground, place)
-                    if (push := session.shown_push) is not None:
-                        add_arrow(scene, place + (0.0, 0.0, 0.05), push)
-                window.sync()
-                time.sleep(0.005)
+    with (
+        _open_window(robot, data, pressed.put) as window,
+        cores_for_physics(session.env.backend),
+    ):
+        while window.is_running():
+            while not pressed.empty():
+                press(session, pressed.get())
+            pace.advance(session)
+            with window.lock():
+                show_state(robot, session.state, data)
+                scene, trunk = window.user_scn, data.xpos[robot.trunk_body_id]
+                scene.ngeom = 0
+                add_tiles(scene, robot.ground, trunk)
+                if (push := session.shown_push) is not None:
+                    add_arrow(scene, trunk, push)
+            window.sync()
+            time.sleep(0.005)
 
 
 @contextmanager
@@ -98,17 +92,15 @@ def _open_window(
 
 def press(session: Session, key: int) -> None:
     """Do what a key stands for."""
-    others: dict[int, Callable[[], None]] = {
-        HOME: lambda: session.drive(np.zeros(3)),
-        ENTER: lambda: session.push(np.array((0.0, PUSH_M_S))),
-        BACKSPACE: session.reset,
-    }
     if key in STEERING:
         axis, sign = STEERING[key]
-        change = sign * STEP * np.eye(3)[axis]
-        session.drive(np.clip(session.command + change, -MAX_COMMAND, MAX_COMMAND))
-    elif key in others:
-        others[key]()
+        session.steer(axis, session.command[axis] + sign * KEY_STEP)
+    elif key == HOME:
+        session.drive(np.zeros(3))
+    elif key == ENTER:
+        session.push(np.array((0.0, PUSH_M_S)))
+    elif key == BACKSPACE:
+        session.reset()
 
 
 def check_display() -> None:

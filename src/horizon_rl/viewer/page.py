@@ -1,4 +1,4 @@
-"""The page in the browser: the scene, the controls and the loop between them.
+"""The page in the browser: the scene, and the loop that moves the robot in it.
 
 One thread simulates. What a user does on the page arrives on others, so it is put into
 a queue and done between two steps: a session never changes in the middle of one.
@@ -14,18 +14,17 @@ from queue import SimpleQueue
 import numpy as np
 
 from horizon_rl.physics import cores_for_physics
+from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError, needs_extra
-from horizon_rl.viewer.pace import Pace
-from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.session import Pace, Session
 from horizon_rl.viewer.state_transfer import read_state, show_state
-from horizon_rl.viewer.studio import arrow_tail
+from horizon_rl.viewer.studio import arrow_ends
 
 with needs_extra("viewer"):
     import viser
 
-    from horizon_rl.viewer.shapes import make_shapes
+    from horizon_rl.viewer.shapes import add_robot
 
-LABEL = "horizon play"
 FRAME_S = 1.0 / 50.0
 READOUT_S = 0.2
 SKY = (232, 238, 245)
@@ -37,18 +36,19 @@ class Page:
     def __init__(self, session: Session, host: str, port: int):
         """Serve at once; `run` moves the robot."""
         self.session, self.pace = session, Pace()
-        check_address(host)
+        _check_address(host)
         # It prints a banner; who starts a page says where it is in their own way.
         with redirect_stdout(StringIO()):
-            self.server = viser.ViserServer(host, port, LABEL, verbose=False)
+            self.server = viser.ViserServer(host, port, "horizon play", verbose=False)
         self.port = self.server.get_port()
         self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.on_readout: list[Callable[[], None]] = []
+        self.on_readout: Callable[[], None] = lambda: None
         """Called a few times a second, between two steps."""
         self._bodies: dict[int, viser.FrameHandle] = {}
+        self._robot: Robot | None = None
         self._stopped = False
         self._set_stage()
-        self.show_robot()
+        self.show()
 
     def do(self, work: Callable[[], None]) -> None:
         """Have something done between two steps; from any thread."""
@@ -64,16 +64,13 @@ class Page:
         with cores_for_physics(self.session.env.backend):
             while not self._stopped:
                 began = time.perf_counter()
-                self._do_all()
-                steps = self.pace.steps_due()
-                for _ in range(steps):
-                    self.session.step()
-                if steps:
-                    self.show_pose()
+                while not self._todo.empty():
+                    self._todo.get()()
+                if self.pace.advance(self.session):
+                    self.show()
                 if began - last_readout >= READOUT_S:
                     last_readout = began
-                    for show in self.on_readout:
-                        show()
+                    self.on_readout()
                 time.sleep(max(0.001, FRAME_S - (time.perf_counter() - began)))
         self.server.stop()
 
@@ -82,58 +79,37 @@ class Page:
         for client in self.server.get_clients().values():
             client.add_notification(title, body, auto_close_seconds=6.0)
 
-    def show_robot(self) -> None:
-        """Put the session's body on stage in place of the last one."""
-        scene, model = self.server.scene, self.session.robot.model
-        self._data = read_state(self.session.robot, self.session.state)
-        with self.server.atomic():
-            for frame in self._bodies.values():
-                frame.remove()
-            self._bodies = {}
-            for shape in make_shapes(model):
-                body = shape.body_id
-                root = f"/robot/{body}"
-                if body not in self._bodies:
-                    self._bodies[body] = scene.add_frame(root, show_axes=False)
-                scene.add_mesh_simple(
-                    f"{root}/{shape.name}",
-                    shape.vertices,
-                    shape.faces,
-                    color=shape.color,
-                    position=shape.position,
-                    wxyz=shape.wxyz,
-                    flat_shading=shape.has_edges,
-                )
-        self.show_pose()
-
-    def show_pose(self) -> None:
-        """Move the bodies to where they are now."""
-        session, data = self.session, self._data
-        show_state(session.robot, session.state, data)
-        place = data.xpos[session.robot.trunk_body_id]
-        push = session.shown_push
+    def show(self) -> None:
+        """Show the session's robot as it is now; a new body takes the last one's place."""
+        robot, state = self.session.robot, self.session.state
+        if robot is not self._robot:
+            self._robot, self._data = robot, read_state(robot, state)
+            with self.server.atomic():
+                for frame in self._bodies.values():
+                    frame.remove()
+                self._bodies = add_robot(self.server.scene, robot.model)
+        data = self._data
+        show_state(robot, state, data)
+        trunk = data.xpos[robot.trunk_body_id]
         # The robot stays in the middle and the floor goes by: cameras are the user's.
-        ground_m = float(session.robot.ground.height_at(place[:2]))
-        origin = np.array((place[0], place[1], ground_m))
+        origin = np.array((*trunk[:2], robot.ground.height_at(trunk[:2])))
+        push = self.session.shown_push
         with self.server.atomic():
             for body, frame in self._bodies.items():
                 frame.position = data.xpos[body] - origin
                 frame.wxyz = data.xquat[body]
-            self._floor.position = (*-(place[:2] % 1.0), 0.0)
+            self._floor.position = (*-(trunk[:2] % 1.0), 0.0)
             self._arrow.visible = push is not None
             if push is not None:
-                tip = np.array((0.0, 0.0, place[2] - ground_m + 0.05))
-                self._arrow.points = np.array(
-                    [[arrow_tail(tip, push), tip]], np.float32
-                )
+                ends = arrow_ends(trunk - origin, push)
+                self._arrow.points = np.array([ends], np.float32)
 
     def _set_stage(self) -> None:
-        server = self.server
+        server, scene = self.server, self.server.scene
         server.gui.configure_theme(
             control_width="large", show_logo=False, show_share_button=False
         )
         server.gui.main_panel.dock_right()
-        scene = server.scene
         scene.set_up_direction("+z")
         scene.set_background_image(np.full((2, 2, 3), SKY, np.uint8))
         self._floor = scene.add_grid(
@@ -148,10 +124,9 @@ class Page:
             plane_opacity=1.0,
             shadow_opacity=0.25,
         )
-        points = np.zeros((1, 2, 3), np.float32)
         self._arrow = scene.add_arrows(
             "/push",
-            points,
+            np.zeros((1, 2, 3), np.float32),
             (220, 40, 40),
             shaft_radius=0.02,
             head_radius=0.05,
@@ -162,12 +137,8 @@ class Page:
         server.initial_camera.position = (3.0 * size, 3.0 * size, 1.9 * size)
         server.initial_camera.look_at = (0.0, 0.0, 0.5 * size)
 
-    def _do_all(self) -> None:
-        while not self._todo.empty():
-            self._todo.get()()
 
-
-def check_address(host: str) -> None:
+def _check_address(host: str) -> None:
     """Refuse an address that is not this machine's: viser would wait for ever."""
     try:
         family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]

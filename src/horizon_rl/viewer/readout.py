@@ -1,19 +1,21 @@
 """What a session says of itself, as HTML for the page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from math import inf
 
 import numpy as np
 
-from horizon_rl.viewer.levels import Reach
+from horizon_rl.viewer.levels import GroupLevels
 from horizon_rl.viewer.session import Readout
 
 GOOD, BAD = "#15803d", "#c81e1e"
 STYLE = "font-size:0.8em;padding:0 0.8em;font-variant-numeric:tabular-nums"
 
 
-def write_readout(readout: Readout, reaches: Sequence[Reach], factor: float) -> str:
+def write_readout(
+    readout: Readout, groups: Sequence[GroupLevels], real_time_factor: float
+) -> str:
     """Lay out the numbers, and every group against what the policy has mastered."""
     state = f"<b style='color:{GOOD}'>on its feet</b>"
     if readout.fallen:
@@ -21,7 +23,7 @@ def write_readout(readout: Readout, reaches: Sequence[Reach], factor: float) -> 
     falls = "no fall"
     if readout.falls:
         falls = f"{readout.falls} falls, last {readout.since_fall_s:.0f} s ago"
-    rows = (
+    numbers = (
         ("state", state),
         ("asked", _velocity(readout.command)),
         ("does", _velocity(readout.velocity)),
@@ -30,16 +32,18 @@ def write_readout(readout: Readout, reaches: Sequence[Reach], factor: float) -> 
         ("torque", f"{readout.torque_nm:.0f} of {readout.effort_nm:.0f} N m"),
         ("mass", f"{readout.mass_kg:.1f} kg"),
         ("time", f"{readout.time_s:.1f} s, {falls}"),
-        ("pace", f"{factor:.2f} x real time"),
+        ("pace", f"{real_time_factor:.2f} x real time"),
     )
-    body = "".join(f"<tr><td>{key}</td><td>{value}</td></tr>" for key, value in rows)
-    heads = "".join(f"<td><b>{h}</b></td>" for h in ("group", "needs", "mastered", ""))
-    groups = "".join(map(_write_reach, reaches))
-    table = "<table style='width:100%;margin-top:0.4em'>"
-    return (
-        f"<div style='{STYLE}'>{table}{body}</table>"
-        f"{table}<tr>{heads}</tr>{groups}</table></div>"
+    heads = [f"<b>{head}</b>" for head in ("group", "needs", "mastered", "")]
+    levels = _table([heads, *map(_level_cells, groups)])
+    return f"<div style='{STYLE}'>{_table(numbers)}{levels}</div>"
+
+
+def _table(lines: Iterable[Sequence[str]]) -> str:
+    body = "".join(
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines
     )
+    return f"<table style='width:100%;margin-top:0.4em'>{body}</table>"
 
 
 def _velocity(values: Sequence[float]) -> str:
@@ -48,13 +52,11 @@ def _velocity(values: Sequence[float]) -> str:
     return f"{forward:+.2f} {left:+.2f} m/s {turn:+.2f} rad/s"
 
 
-def _write_reach(reach: Reach) -> str:
-    needed = "past limit" if reach.needed == inf else f"{reach.needed:.2f}"
+def _level_cells(group: GroupLevels) -> list[str]:
+    needed = "past limit" if group.needed == inf else f"{group.needed:.2f}"
     mastered, verdict, color = "unknown", "", "inherit"
-    if reach.mastered is not None:
-        mastered = f"{reach.mastered:.2f}"
-        verdict, color = ("outside", BAD) if reach.is_outside else ("inside", GOOD)
-    return (
-        f"<tr style='color:{color}'><td>{escape(reach.group)}</td><td>{needed}</td>"
-        f"<td>{mastered}</td><td>{verdict}</td></tr>"
-    )
+    if group.mastered is not None:
+        mastered = f"{group.mastered:.2f}"
+        verdict, color = ("outside", BAD) if group.is_outside else ("inside", GOOD)
+    cells = escape(group.group), needed, mastered, verdict
+    return [f"<span style='color:{color}'>{cell}</span>" for cell in cells]

@@ -4,8 +4,9 @@ It drives the task's environment with one world, so that a scenario of a suite r
 the bit as in an evaluation. It knows no viewer: front ends call `step` and look.
 """
 
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import acos, degrees
 
@@ -32,6 +33,10 @@ ARROW_S = 0.5
 """How long a push is shown, s."""
 MEAN_STEPS = 50
 """Control steps that readouts average over: a second."""
+MAX_COMMAND, KEY_STEP = 1.5, 0.2
+"""How far a command goes by hand, and what a key adds to it, m/s or rad/s."""
+MAX_LAG_S = 0.25
+"""A machine that is further behind real time than this does not catch up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +141,12 @@ class Session:
         self.driven = np.array(command, float)
         self.env.drive(torch.from_numpy(self.driven).unsqueeze(0))
 
+    def steer(self, axis: int, value: float) -> None:
+        """Change one of the three commanded velocities by hand."""
+        command = self.command.copy()
+        command[axis] = np.clip(round(value, 2), -MAX_COMMAND, MAX_COMMAND)
+        self.drive(command)
+
     def reset(self) -> None:
         """Start over: a scenario at its beginning, else the same world."""
         self.env.begin(self._scenario(self._pool), self.setup.noise_seed, FIRST_ROW)
@@ -176,6 +187,11 @@ class Session:
     def state(self) -> np.ndarray:
         """The integration state, to draw the world with: see `show_state`."""
         return self.env.backend.snapshot().state[0]
+
+    @property
+    def place(self) -> np.ndarray:
+        """[2] where the trunk is, world x and y, m."""
+        return self.env.backend.state.root_position[0, :2].numpy()
 
     @property
     def steps(self) -> int:
@@ -268,3 +284,36 @@ class Session:
         unhealthy = self.fallen == FALL_CAUSES[-1]
         if self.fallen and (unhealthy or (self.auto_reset and lain_s >= LIE_S)):
             self.reset()
+
+
+class Pace:
+    """Advances a session as time passes; `speed` 1 is real time."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+        self._clock = clock
+        self.speed = 1.0
+        self.paused = False
+        self._last = self._window_began = clock()
+        self._due_s = 0.0
+        self._window_steps = 0
+
+    def advance(self, session: Session) -> int:
+        """Take the steps that are due, and return how many."""
+        now = self._clock()
+        passed, self._last = now - self._last, now
+        if self.paused:
+            return 0
+        self._due_s = min(self._due_s + passed * self.speed, MAX_LAG_S)
+        steps = int(self._due_s / CONTROL_DT)
+        self._due_s -= steps * CONTROL_DT
+        self._window_steps += steps
+        for _ in range(steps):
+            session.step()
+        return steps
+
+    def real_time_factor(self) -> float:
+        """Return simulated over real time since the last call."""
+        now = self._clock()
+        passed, self._window_began = now - self._window_began, now
+        steps, self._window_steps = self._window_steps, 0
+        return steps * CONTROL_DT / max(passed, 1e-9)

@@ -1,52 +1,46 @@
-"""MuJoCo's geoms as triangles, for viewers that know no MuJoCo."""
+"""MuJoCo's geoms as triangles in viser's scene."""
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
-
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 import trimesh
+import viser
 
 ROUND = 20
 """Segments of a circle."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shape:
-    """A geom in the frame of its body."""
+def add_robot(
+    scene: viser.SceneApi, model: mujoco.MjModel
+) -> dict[int, viser.FrameHandle]:
+    """Add what a viewer would show of a robot; return its bodies' frames by their ids.
 
-    name: str
-    body_id: int
-    vertices: np.ndarray
-    faces: np.ndarray
-    color: tuple[int, int, int]
-    has_edges: bool
-    """Whether it is drawn with flat faces, as a box."""
-    position: np.ndarray
-    wxyz: np.ndarray
-
-
-def make_shapes(model: mujoco.MjModel) -> Iterator[Shape]:
-    """Turn what a viewer would show of the robot into shapes; the floor is left out."""
+    The floor is left out.
+    """
+    bodies: dict[int, viser.FrameHandle] = {}
     moving = np.flatnonzero(model.geom_bodyid > 0)
     shown = moving[model.geom_group[moving] < 3]
     # Imported files may have collision geoms only, in the group that viewers hide.
-    for geom in shown if len(shown) else moving:
-        mesh = _triangles(model, int(geom))
+    for geom in map(int, shown if len(shown) else moving):
+        mesh, body = _triangles(model, geom), int(model.geom_bodyid[geom])
         if mesh is None:
             continue
-        yield Shape(
-            name=model.geom(geom).name or f"geom{geom}",
-            body_id=int(model.geom_bodyid[geom]),
-            vertices=np.asarray(mesh.vertices, np.float32),
-            faces=np.asarray(mesh.faces, np.uint32),
-            color=_color(model, int(geom)),
-            has_edges=bool(model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX),
+        root = f"/robot/{body}"
+        if body not in bodies:
+            bodies[body] = scene.add_frame(root, show_axes=False)
+        material = model.geom_matid[geom]
+        rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
+        scene.add_mesh_simple(
+            f"{root}/{model.geom(geom).name or f'geom{geom}'}",
+            np.asarray(mesh.vertices, np.float32),
+            np.asarray(mesh.faces, np.uint32),
+            color=(255 * rgba[:3]).astype(np.uint8),
             position=model.geom_pos[geom].copy(),
             wxyz=model.geom_quat[geom].copy(),
+            flat_shading=bool(model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX),
         )
+    return bodies
 
 
 def _triangles(model: mujoco.MjModel, geom: int) -> trimesh.Trimesh | None:
@@ -62,8 +56,7 @@ def _triangles(model: mujoco.MjModel, geom: int) -> trimesh.Trimesh | None:
         case mujoco.mjtGeom.mjGEOM_CYLINDER:
             return create.cylinder(size[0], 2.0 * size[1], sections=ROUND)
         case mujoco.mjtGeom.mjGEOM_CAPSULE:
-            count = [ROUND, ROUND]
-            mesh = create.capsule(2.0 * size[1], size[0], count=count)
+            mesh = create.capsule(2.0 * size[1], size[0], count=[ROUND, ROUND])
             return mesh.apply_translation((0.0, 0.0, -mesh.bounds.mean(axis=0)[2]))
         case mujoco.mjtGeom.mjGEOM_MESH:
             mesh = model.mesh(model.geom_dataid[geom])
@@ -75,10 +68,3 @@ def _triangles(model: mujoco.MjModel, geom: int) -> trimesh.Trimesh | None:
             )
         case _:
             return None
-
-
-def _color(model: mujoco.MjModel, geom: int) -> tuple[int, int, int]:
-    material = model.geom_matid[geom]
-    rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
-    red, green, blue = (int(255 * c) for c in rgba[:3])
-    return red, green, blue

@@ -1,9 +1,9 @@
-"""Draw sessions offscreen: robots on a checkered floor, a camera, arrows."""
+"""Draw sessions offscreen: a robot on a checkered floor, a camera, arrows."""
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -16,11 +16,14 @@ from horizon_rl.viewer.state_transfer import show_state
 
 TILE_M = 1.0
 TILES = 16
-"""Dark tiles along each side of the floor's patch, which moves with the camera."""
+"""Tiles along each side of the floor's patch, which moves with the camera."""
 TILE_RGBA = (0.83, 0.85, 0.88, 1.0)
 ARROW_RGBA = (0.86, 0.15, 0.15, 1.0)
+ARROW_ABOVE_M = np.array((0.0, 0.0, 0.05))
+"""Where a push is drawn, from the trunk's origin."""
 MAX_GEOMS = 2000
-PASSIVE = mujoco.mjtCatBit.mjCAT_DYNAMIC
+PALEST = 0.7
+"""How far the first of several states fades toward the floor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,81 +40,67 @@ class View:
     """Whether the floor is checkered."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Actor:
-    """A robot in a picture."""
-
-    robot: Robot
-    state: np.ndarray
-    """Integration state."""
-    push: np.ndarray | None = None
-    """Velocity of a push to be shown as an arrow, world x and y, m/s."""
-    fade: float = 0.0
-    """0: solid; toward 1 it becomes the floor."""
-
-
 class Studio:
-    """A picture size and its GL context; `close` it when done."""
+    """Draws one robot, in pictures of one size; leaving it gives its GL context back."""
 
     def __init__(self, robot: Robot, width: int, height: int):
-        """Open a context; the robot's model lends floor and lights."""
-        self.width, self.height = width, height
-        self._ground = robot.ground
-        model = self._model = _stage(robot.model, width, height)
+        """Open a GL context."""
+        self._robot = robot
+        self._model = model = _stage(robot.model, width, height)
+        self._data = mujoco.MjData(model)
         self._canvas = Canvas(model, width, height)
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
-        self._empty = mujoco.MjData(model)
-        mujoco.mj_forward(model, self._empty)  # Places floor and lights.
-        self._data: dict[int, tuple[Robot, mujoco.MjData]] = {}
-        # Robots stand on the floor, which is drawn once, under all of them.
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = 0
+        self._option = mujoco.MjvOption()
+        # Imported files may have collision geoms only, which viewers hide, in group 3.
+        own = model.geom_group[model.geom_bodyid > 0]
+        self._option.geomgroup[3] = np.all(own >= 3)
 
     def __enter__(self) -> "Studio":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the context back."""
         self._canvas.close()
 
-    def draw(self, actors: Sequence[Actor], view: View) -> np.ndarray:
-        """Return an RGB picture, uint8 of shape (height, width, 3)."""
-        scene, camera = self._scene, _camera(view)
-        globe = self._model.vis.global_
-        globe.orthographic = int(view.height_m is not None)
-        globe.fovy = view.height_m or 40.0
-        statics = mujoco.mjtCatBit.mjCAT_STATIC
-        option, model = mujoco.MjvOption(), self._model
-        mujoco.mjv_updateScene(model, self._empty, option, None, camera, statics, scene)
+    def draw(
+        self, states: Sequence[np.ndarray], view: View, push: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return an RGB picture, uint8 of shape (height, width, 3).
+
+        Args:
+            states: Integration states of the robot; the last is solid, those before it
+                are paler.
+            view: Where from.
+            push: Velocity of a push on the last, world x and y, m/s, drawn as an arrow.
+        """
+        model, data, scene, camera = self._model, self._data, self._scene, _camera(view)
+        model.vis.global_.orthographic = int(view.height_m is not None)
+        model.vis.global_.fovy = view.height_m or 40.0
+        parts = mujoco.mjtCatBit
+        show_state(self._robot, states[-1], data)
+        mujoco.mj_camlight(model, data)
+        mujoco.mjv_updateScene(
+            *(model, data, self._option, None, camera, parts.mjCAT_STATIC, scene)
+        )
         for light in scene.lights[: scene.nlight]:
             if not light.headlight:
                 # Shadows are cast around the light: it goes along with the camera.
                 light.pos[:] = np.array(view.lookat_m) - 4.0 * light.dir
         if view.tiles:
-            add_tiles(scene, self._ground, view.lookat_m)
-        for actor in actors:
-            self._add(actor)
-        return self._canvas.render(scene)
-
-    def _add(self, actor: Actor) -> None:
-        robot, scene, first = actor.robot, self._scene, self._scene.ngeom
-        _, data = self._data.setdefault(id(robot), (robot, mujoco.MjData(robot.model)))
-        show_state(robot, actor.state, data)
-        option = mujoco.MjvOption()
-        # Imported files may have collision geoms only, which viewers hide, in group 3.
-        seen = robot.model.geom_group[robot.model.geom_bodyid > 0]
-        option.geomgroup[3] = np.all(seen >= 3)
-        mujoco.mjv_addGeoms(
-            robot.model, data, option, mujoco.MjvPerturb(), PASSIVE, scene
-        )
-        for geom in scene.geoms[first : scene.ngeom]:
-            geom.rgba[:3] += actor.fade * (0.9 - geom.rgba[:3])
-        if actor.push is not None:
-            trunk = data.xpos[robot.trunk_body_id]
-            add_arrow(scene, trunk + (0.0, 0.0, 0.05), actor.push)
+            add_tiles(scene, self._robot.ground, view.lookat_m)
+        for number, state in enumerate(states, start=1):
+            first, fade = scene.ngeom, PALEST * (1.0 - number / len(states))
+            show_state(self._robot, state, data)
+            mujoco.mjv_addGeoms(
+                *(model, data, self._option, mujoco.MjvPerturb()),
+                *(parts.mjCAT_DYNAMIC, scene),
+            )
+            for geom in scene.geoms[first : scene.ngeom]:
+                geom.rgba[:3] += fade * (0.9 - geom.rgba[:3])
+        if push is not None:
+            add_arrow(scene, data.xpos[self._robot.trunk_body_id], push)
+        return np.ascontiguousarray(self._canvas.render(scene))
 
 
 def _stage(model: mujoco.MjModel, width: int, height: int) -> mujoco.MjModel:
@@ -142,39 +131,32 @@ def add_tiles(
 ) -> None:
     """Checker the floor around a place: on a plain one no motion can be seen."""
     half = (TILE_M / 2.0, TILE_M / 2.0, 5e-4)
-    for center in _tiles(lookat_m):
-        pos = (*center, float(ground.height_at(np.array(center))))
-        _add_geom(scene, mujoco.mjtGeom.mjGEOM_BOX, half, pos, TILE_RGBA)
+    first = np.floor(np.array(lookat_m[:2]) / TILE_M).astype(int) - TILES // 2
+    for tile in first + np.array(list(np.ndindex(TILES, TILES))):
+        if tile.sum() % 2:
+            center = (tile + 0.5) * TILE_M
+            pos = (*center, float(ground.height_at(center)))
+            _add_geom(scene, mujoco.mjtGeom.mjGEOM_BOX, half, pos, TILE_RGBA)
 
 
-def _tiles(lookat_m: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Give the centres of the dark tiles around a place; they lie still on the floor."""
-    x0, y0 = (int(np.floor(c / TILE_M)) - TILES // 2 for c in lookat_m[:2])
-    for i in range(x0, x0 + TILES):
-        for j in range(y0, y0 + TILES):
-            if (i + j) % 2:
-                yield (i + 0.5) * TILE_M, (j + 0.5) * TILE_M
+def add_arrow(scene: mujoco.MjvScene, trunk: np.ndarray, push: np.ndarray) -> None:
+    """Draw a push as an arrow that ends at the trunk; a hard one is longer."""
+    kind = mujoco.mjtGeom.mjGEOM_ARROW
+    geom = _add_geom(scene, kind, (1, 1, 1), trunk, ARROW_RGBA)
+    mujoco.mjv_connector(geom, kind, 0.03, *arrow_ends(trunk, push))
 
 
-def _add_geom(
-    scene: mujoco.MjvScene, kind: int, size, pos, rgba, matrix=None
-) -> mujoco.MjvGeom:
-    geom = scene.geoms[scene.ngeom]
-    frame = np.eye(3).ravel() if matrix is None else matrix
+def arrow_ends(trunk: np.ndarray, push: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return tail and tip of a push's arrow: the tail is further off for a harder one."""
+    tip = trunk + ARROW_ABOVE_M
+    length_s = 0.2 + 0.3 / max(np.linalg.norm(push), 1e-9)
+    return tip - length_s * np.array((*push, 0.0)), tip
+
+
+def _add_geom(scene: mujoco.MjvScene, kind: int, size, pos, rgba) -> mujoco.MjvGeom:
+    geom, rgba = scene.geoms[scene.ngeom], np.array(rgba, np.float32)
     mujoco.mjv_initGeom(
-        geom, kind, np.array(size), np.array(pos), frame, np.array(rgba, np.float32)
+        geom, kind, np.array(size), np.array(pos), np.eye(3).ravel(), rgba
     )
     scene.ngeom += 1
     return geom
-
-
-def add_arrow(scene: mujoco.MjvScene, tip: np.ndarray, push: np.ndarray) -> None:
-    """Draw a push as an arrow that ends at the trunk; a hard one is longer."""
-    geom = _add_geom(scene, mujoco.mjtGeom.mjGEOM_ARROW, (1, 1, 1), tip, ARROW_RGBA)
-    tail = arrow_tail(tip, push)
-    mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_ARROW, 0.03, tail, tip)
-
-
-def arrow_tail(tip: np.ndarray, push: np.ndarray) -> np.ndarray:
-    """Return where the arrow of a push begins: further off for a harder one."""
-    return tip - np.array((*push, 0.0)) * (0.2 + 0.3 / max(np.linalg.norm(push), 1e-9))
