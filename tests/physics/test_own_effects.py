@@ -80,7 +80,7 @@ def test_it_reaches_training_and_evaluation(mine, tmp_path, capsys):
     train += ["--catalogue", str(mine()), "--groups", "mine", "--run", str(run)]
     assert main(train) == 0, capsys.readouterr().err
     suite = tmp_path / "suite.toml"
-    suite.write_text('[columns]\nslippery.groups = ["mine"]\n')
+    suite.write_text('task.episode_s = 2\n[columns]\nslippery.groups = ["mine"]\n')
     evaluate = ["eval", str(run), "--catalogue", str(tmp_path / "mine.toml")]
     assert main([*evaluate, "--suite", str(suite), "--episodes", "1", "--fresh"]) == 0
     assert "slippery" in capsys.readouterr().out
