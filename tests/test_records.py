@@ -6,7 +6,14 @@ from typing import Literal
 import pytest
 
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.support.records import (
+    FieldError,
+    decode,
+    decode_value,
+    dumps,
+    encode,
+    inside,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class Outer:
     table: dict[str, float] | None = None
     flag: bool = False
     count: int = 0
+    pair: tuple[str, float] = ("", 0.0)
 
 
 def test_round_trip_is_exact():
@@ -45,6 +53,10 @@ def test_round_trip_is_exact():
         ({"inner": {"x": 1.0}, "count": 1.5}, "1.5 is not a whole number"),
         ({"inner": {"x": 1.0}, "many": 3}, "Outer.many: 3 is not a list"),
         ({"inner": {"x": 1.0}, "many": [{"x": None}]}, r"Outer.many\[0\].x"),
+        ({"inner": {"x": 1.0}, "pair": ["a"]}, r"pair: \['a'\] is not a list of 2"),
+        ({"inner": {"x": 1.0}, "pair": ["a", "b"]}, r"pair\[1\]: 'b' is not a number"),
+        ({"inner": {"x": float("inf")}}, "inner.x: inf is not a finite number"),
+        ({"inner": {"x": 10**400}}, "is not a finite number"),
         ([], r"Outer: \[\] is not a table"),
     ],
 )
@@ -56,3 +68,27 @@ def test_what_does_not_fit_is_refused_with_its_place(data, message):
 def test_nan_is_refused():
     with pytest.raises(ValueError):
         dumps({"x": float("nan")})
+
+
+def test_what_is_built_already_may_be_part_of_the_data():
+    inner = Inner(2.0)
+    assert decode_value(Outer, {"inner": inner}).inner is inner
+
+
+def test_an_error_knows_the_keys_that_lead_to_it():
+    with pytest.raises(FieldError) as error, inside("suite", "columns"):
+        decode_value(Outer, {"inner": {"x": 1.0}, "many": [{"x": "?"}]})
+    assert error.value.path == ("suite", "columns", "many", "[0]", "x")
+    assert str(error.value) == "suite.columns.many[0].x: '?' is not a number"
+
+
+def test_what_a_class_itself_refuses_is_placed_too():
+    @dataclass(frozen=True)
+    class Picky:
+        n: int
+
+        def __post_init__(self):
+            raise InputError(f"{self.n} will not do")
+
+    with pytest.raises(FieldError, match=r"^Picky: 3 will not do$"):
+        decode(Picky, {"n": 3})

@@ -14,7 +14,15 @@ from worlds import begin, exact_pool, hold
 
 from horizon_rl.domains import parse_catalogue
 from horizon_rl.physics import EFFECTS, Effect, Pool, PoolDraft
-from horizon_rl.robots import FLAT, Ground, Robot, build_robot, load_preset
+from horizon_rl.robots import (
+    FLAT,
+    Ground,
+    Robot,
+    build_robot,
+    build_spec,
+    load_mjcf,
+    load_preset,
+)
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
 
@@ -92,6 +100,19 @@ def test_the_keyframe_stands_on_the_ground(hillside):
     level = build_robot(load_preset("go2"))
     heights = [r.model.key("stand").qpos[2] for r in (hillside, level)]
     assert heights[0] - heights[1] == pytest.approx(0.5)
+
+
+def test_an_imported_robot_stands_on_the_ground_in_place_of_its_own_plane(tmp_path):
+    spec = build_spec(load_preset("go2"))
+    spec.compile()
+    (tmp_path / "go2.xml").write_text(spec.to_xml())
+    pool = pool_on(load_mjcf(tmp_path / "go2.xml", ground=Slope()))
+    planes = pool.robot.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+    assert np.count_nonzero(planes) == 1
+    backend = begin(pool)
+    hold(backend, pool, 50)
+    above = pool.robot.ground.above(backend.state.root_position).numpy()
+    assert above == pytest.approx(pool.standing_height, abs=0.05)
 
 
 def test_shanks_touch_ground_that_is_no_plane():
