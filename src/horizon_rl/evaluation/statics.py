@@ -15,6 +15,7 @@ from itertools import product
 
 import mujoco
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
@@ -108,7 +109,10 @@ def _measure_pose(robot: Robot, pose: np.ndarray) -> PoseGeometry:
         links=data.xpos.copy(),
         rotation=data.xmat.reshape(-1, 3, 3).copy(),
         balance=np.concatenate(
-            [np.hstack([np.eye(3)] * 4), np.hstack([_cross_matrix(p) for p in feet])]
+            [
+                np.hstack([np.eye(3)] * 4),
+                np.hstack([np.cross(np.eye(3), p) for p in feet]),
+            ]
         ),
         torque=-np.concatenate(
             [jacobian(p, b) for p, b in zip(feet, bodies, strict=True)]
@@ -175,14 +179,6 @@ def _demands(
 
 def _cone(friction: np.ndarray) -> np.ndarray:
     """Return rows that say |f_x|, |f_y| <= mu f_z: the pyramid around the cone."""
-    cone = np.zeros((16, 12))
-    for foot, mu in enumerate(friction):
-        for k, (axis, side) in enumerate(product((0, 1), (1.0, -1.0))):
-            cone[4 * foot + k, 3 * foot + axis] = side
-            cone[4 * foot + k, 3 * foot + 2] = -mu
-    return cone
-
-
-def _cross_matrix(p: np.ndarray) -> np.ndarray:
-    x, y, z = p
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sides = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
+    cones = ([[*side, -mu] for side in sides] for mu in friction)
+    return np.asarray(block_diag(*cones))

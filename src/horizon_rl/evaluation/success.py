@@ -76,9 +76,8 @@ def find_results(records: Iterable[Any], name: str | None = None) -> list[Result
         suite = find(record, dict, "suite") or {}
         success = find(record, NUMBER, "columns", COLUMN, "success")
         policy = find(record, str, "policy")
-        if (suite.get("name"), suite.get("severity")) != (SUITE, SEVERITY):
-            continue
-        if success is not None and policy is not None:
+        mine = (suite.get("name"), suite.get("severity")) == (SUITE, SEVERITY)
+        if mine and success is not None and policy is not None:
             digest = str(suite.get("hash"))
             found.append(
                 Result(policy=name or policy, success=success, suite_hash=digest)
@@ -131,18 +130,19 @@ def read_curve(file: Path) -> list[CurvePoint]:
     rows = read_json(file)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{file}: not a list of rows")
-    return [_point(row, f"{file}: row {i}") for i, row in enumerate(rows)]
-
-
-def _point(row: Any, where: str) -> CurvePoint:
-    method, seed = find(row, str, "method"), find(row, int, "seed")
-    numbers = [find(row, NUMBER, key) for key in ("env_steps", "success")]
-    if method is None or seed is None or None in numbers:
-        raise InputError(f"{where}: needs method, seed, env_steps and success")
-    steps, success = (float(number) for number in numbers)
-    if not (steps >= 0.0 and 0.0 <= success <= 1.0):
-        raise InputError(f"{where}: env_steps below 0, or success outside 0..1")
-    return CurvePoint(method, seed, steps, success)
+    points = []
+    for i, row in enumerate(rows):
+        method, seed = find(row, str, "method"), find(row, int, "seed")
+        steps, success = (find(row, NUMBER, key) for key in ("env_steps", "success"))
+        if None in (method, seed, steps, success):
+            complaint = "needs method, seed, env_steps and success"
+        elif not (steps >= 0.0 and 0.0 <= success <= 1.0):
+            complaint = "env_steps below 0, or success outside 0..1"
+        else:
+            points.append(CurvePoint(method, seed, float(steps), float(success)))
+            continue
+        raise InputError(f"{file}: row {i}: {complaint}")
+    return points
 
 
 def make_curves(points: Sequence[CurvePoint]) -> tuple[Curve, ...]:

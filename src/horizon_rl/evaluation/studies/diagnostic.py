@@ -185,11 +185,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _correlate(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
     known = [pair for pair in pairs if None not in pair]
+    values, gains = [x for x, _ in known], [gain for _, gain in known]
     rho = None
-    # Fewer say nothing, and a rank needs values that differ.
-    if len(known) >= MIN_PHASES and all(
-        len(set(x)) > 1 for x in zip(*known, strict=True)
-    ):
-        result: Any = spearmanr(*zip(*known, strict=True))
+    if len(known) >= MIN_PHASES and len(set(values)) > 1 and len(set(gains)) > 1:
+        result: Any = spearmanr(values, gains)
         rho = float(result.statistic)
     return Correlation(rho=rho, phases=len(known))

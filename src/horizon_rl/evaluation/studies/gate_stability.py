@@ -89,7 +89,7 @@ def _fail_itself(
 
 def _gate(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
     """Map means (error, return), [n, 2] each, to whether gate C passes, [n]."""
-    return passes_gate_c(*now.T, *then.T, gates)
+    return passes_gate_c(now[:, 0], now[:, 1], then[:, 0], then[:, 1], gates)
 
 
 def _pairs(arrays: Arrays, probe: str) -> np.ndarray | None:
