@@ -5,7 +5,9 @@ from typing import Annotated
 
 import tyro
 
-from horizon_rl.cli.common import Terminal, find_journals, print_json
+from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.policies.shipped import shipped_runs
+from horizon_rl.runs.find import find_journals
 from horizon_rl.runs.journal import replay
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.records import encode
@@ -34,7 +36,7 @@ def run(cmd: DiagnoseCmd) -> None:
         from horizon_rl.show.study_tables import diagnostic_table
     if cmd.horizon < 1:
         raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
-    journals = find_journals(cmd.runs)
+    journals = find_journals(cmd.runs, shipped_runs())
     found = diagnose([replay(path) for path in journals], horizon=cmd.horizon)
     if cmd.json:
         print_json(encode(found))

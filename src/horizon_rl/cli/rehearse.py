@@ -14,7 +14,6 @@ from rich.live import Live
 from horizon_rl.cli.common import (
     CatalogueFlag,
     Terminal,
-    new_run_path,
     print_json,
     read_catalogue,
     refuse_changes,
@@ -27,6 +26,7 @@ from horizon_rl.rehearsal import (
     read_context,
     summarise,
 )
+from horizon_rl.runs.find import new_run_path
 from horizon_rl.show.board import board
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import save_figure

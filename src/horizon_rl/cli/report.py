@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from horizon_rl.cli.common import find_journals, spell_run, split_name
-from horizon_rl.policies.shipped import model_names, read_model
+from horizon_rl.cli.common import split_name
+from horizon_rl.policies.shipped import read_model, shipped_runs
+from horizon_rl.runs.find import find_journals, spell_run
 from horizon_rl.runs.journal import read_header
 from horizon_rl.support.errors import needs_extra, require
 
@@ -71,13 +72,14 @@ def run(cmd: ReportCmd) -> None:
 def find_sources(named: Sequence[str]) -> list[Source]:
     """Find the runs that were named."""
     sources, pairs = [], [split_name(argument) for argument in named]
-    journals = find_journals([text for _, text in pairs])
+    shipped = shipped_runs()
+    journals = find_journals([text for _, text in pairs], shipped)
     for argument, (name, text), journal in zip(named, pairs, journals, strict=True):
-        shipped = text in model_names()
+        is_shipped = text in shipped
         # Commands on the page take a run's directory, not the journal in it.
-        text = spell_run(journal.parent) if Path(text) == journal else text
-        own = text if shipped else name_run(read_header(journal), journal.parent)
-        model = read_model(text) if shipped else None
+        text = spell_run(journal.parent, shipped) if Path(text) == journal else text
+        own = text if is_shipped else name_run(read_header(journal), journal.parent)
+        model = read_model(text) if is_shipped else None
         sources.append(
             Source(
                 text=text,

@@ -2,14 +2,9 @@
 
 from dataclasses import dataclass
 
-from horizon_rl.cli.common import (
-    RunArgument,
-    Terminal,
-    find_journal,
-    newest_journal,
-    print_json,
-)
-from horizon_rl.policies.shipped import start_of
+from horizon_rl.cli.common import RunArgument, Terminal, print_json
+from horizon_rl.policies.shipped import shipped_runs, start_of
+from horizon_rl.runs.find import find_journal, newest_journal
 from horizon_rl.runs.read import read_run
 from horizon_rl.show.status_board import print_status
 from horizon_rl.support.records import encode
@@ -25,7 +20,7 @@ class StatusCmd:
 
 
 def run(cmd: StatusCmd) -> None:
-    journal = find_journal(cmd.run) if cmd.run else newest_journal()
+    journal = find_journal(cmd.run, shipped_runs()) if cmd.run else newest_journal()
     found = read_run(journal, evidence=False, start=start_of(journal.parent))
     if cmd.json:
         print_json(encode(found.summary))

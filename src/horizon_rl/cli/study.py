@@ -9,8 +9,9 @@ from warnings import warn
 
 import tyro
 
-from horizon_rl.cli.common import Terminal, check_outputs, find_journals, split_name
-from horizon_rl.policies.shipped import model_names
+from horizon_rl.cli.common import Terminal, check_outputs, split_name
+from horizon_rl.policies.shipped import shipped_runs
+from horizon_rl.runs.find import find_journals
 from horizon_rl.show.table import to_markdown
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
@@ -77,9 +78,10 @@ def run(cmd: StudyCmd) -> None:
 
 def _read_runs(named: Sequence[str]) -> list[RunFiles]:
     pairs = [split_name(argument) for argument in named]
-    journals = find_journals([source for _, source in pairs])
+    known = shipped_runs()
+    journals = find_journals([source for _, source in pairs], known)
     # Shipped runs are not seeds of one method: each goes by its own name.
-    shipped = [source if source in model_names() else None for _, source in pairs]
+    shipped = [source if source in known else None for _, source in pairs]
     return [
         read_run(journal, name or own)
         for journal, (name, _), own in zip(journals, pairs, shipped, strict=True)

@@ -17,11 +17,11 @@ from rich.live import Live
 from horizon_rl.cli.common import (
     CatalogueFlag,
     Terminal,
-    new_run_path,
     read_catalogue,
     refuse_changes,
 )
 from horizon_rl.policies.shipped import find_checkpoint
+from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.support.errors import (

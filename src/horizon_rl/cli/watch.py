@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from warnings import warn
 
-from horizon_rl.cli.common import RunArgument, newest_journal
+from horizon_rl.cli.common import RunArgument
+from horizon_rl.runs.find import newest_journal
 from horizon_rl.support.errors import needs_extra, require
 
 with needs_extra("train"):

@@ -51,6 +51,11 @@ def model_path(name: str) -> Path:
     return _folder() / name
 
 
+def shipped_runs() -> dict[str, Path]:
+    """Return by name where the run behind every shipped policy lies, if it is kept."""
+    return {name: model_path(name) / RUN for name in model_names()}
+
+
 def find_checkpoint(source: str) -> Path:
     """Return the checkpoint behind a shipped policy's name, a run or a checkpoint."""
     if source in model_names():

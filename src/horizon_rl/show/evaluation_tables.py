@@ -31,7 +31,7 @@ def comparison_table(methods: Methods) -> Table:
     suite = ours[0].suite
     y, our_wins = _scores(ours), _wins(ours)
     iqm = interquartile_mean(y, _rng(), whole_seeds=True)
-    rows = [(reference, str(len(ours)), _estimate(iqm))]
+    rows: list[tuple[str, ...]] = [(reference, str(len(ours)), _estimate(iqm))]
     for name, seeds in others:
         x = _scores(seeds)
         iqm = interquartile_mean(x, _rng(), whole_seeds=True)

@@ -18,7 +18,7 @@ FAINT = "#8c959f"
 
 
 def new_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1, **shared: bool
+    width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure and its axes, row by row; sizes are in inches."""
     with needs_extra("plot"):

@@ -91,7 +91,7 @@ class PageServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: PageServer
+    server: PageServer  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     # Else a line that is no request would be answered as in 1991, without a status.
     default_request_version = "HTTP/1.1"

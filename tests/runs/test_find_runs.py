@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import main
-from horizon_rl.cli.common import find_journal, spell_run
-from horizon_rl.policies.shipped import RUN, model_path
+from horizon_rl.policies.shipped import RUN, model_path, shipped_runs
+from horizon_rl.runs.find import find_journal, spell_run
 
 pytest.importorskip("torch")
 
@@ -30,9 +30,11 @@ def test_path_is_a_directory_and_a_name_the_shipped_policy(command, folder, caps
 
 def test_path_of_a_journal_is_spelt_so_that_it_is_found_again(folder):
     shutil.copy(model_path("full-mlp") / RUN / "journal.jsonl", folder)
-    assert spell_run(folder) == "./core-mlp"
-    assert find_journal(spell_run(folder)) == folder / "journal.jsonl"
-    assert spell_run(Path("mine")) == "mine"
+    shipped = shipped_runs()
+    assert spell_run(folder, shipped) == "./core-mlp"
+    found = find_journal(spell_run(folder, shipped), shipped)
+    assert found == folder / "journal.jsonl"
+    assert spell_run(Path("mine"), shipped) == "mine"
 
 
 def test_missing_directory_is_named_as_it_was_given(tmp_path, monkeypatch, capsys):

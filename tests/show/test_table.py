@@ -1,0 +1,65 @@
+"""One table value, rendered for a terminal and as Markdown."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from horizon_rl.show.table import Cell, Table, bar, print_table, to_markdown
+
+TABLE = Table(
+    "Runs [all]",
+    ("name", "share\n%", "words"),
+    (("a|b", Cell("9.5", "bold"), "yes"), (), ("long-hyphenated-name", "10.0")),
+    ("A note.",),
+    align="lrl",
+    name_width=14,
+)
+
+
+def show(table: Table, width: int = 80) -> list[str]:
+    out = StringIO()
+    print_table(Console(file=out, width=width), table)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_terminal_aligns_columns_and_breaks_names_after_hyphens():
+    assert show(TABLE) == [
+        "Runs [all]",
+        "             share",
+        "name             %  words",
+        "a|b            9.5  yes",
+        "",
+        "long-         10.0",
+        "hyphenated-",
+        "name",
+        "A note.",
+        "",
+    ]
+
+
+def test_markdown_has_the_same_cells_and_alignment():
+    assert to_markdown(TABLE).splitlines() == [
+        *("**Runs [all]**", "", "| name | share % | words |", "|---|---:|---|"),
+        *("| a\\|b | **9.5** | yes |", "|  |", "| long-hyphenated-name | 10.0 |"),
+        *("", "A note."),
+    ]
+
+
+def test_numbers_are_not_broken_where_names_can_be():
+    table = Table("", ("column", "a" * 30, "n"), (("x" * 60, "1.0", "100.0 ± 0.5"),))
+    lines = show(table, 60)
+    assert max(map(len, lines)) <= 60 and "…" not in "".join(lines)
+    assert any("100.0 ± 0.5" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"), [(0.0, "····"), (0.5, "██··"), (0.53, "██▏·"), (2.0, "████")]
+)
+def test_bar_is_drawn_to_an_eighth(share, drawn):
+    assert bar(share, 4).plain == drawn
+
+
+def test_share_is_a_bar_before_its_text():
+    table = Table("", ("a", "b"), (("x", Cell("50%", share=0.5)),))
+    assert "████···· 50%" in show(table)[1]
