@@ -46,8 +46,10 @@ def print_before_after(
     ]
     with show_progress(len(policies)) as show:
         found = [
-            evaluator.evaluate(policy, suite, num_episodes, show(k, policy.name, suite))
-            for k, policy in enumerate(policies)
+            evaluator.evaluate(
+                policy, suite, num_episodes, show(policy.name, suite.name)
+            )
+            for policy in policies
         ]
     records = [to_json(evaluation, None, {}, {}) for evaluation in found]
     Terminal().print_table(suite_table(score_suite(records), intervals=False))

@@ -15,8 +15,8 @@ from horizon_rl.support.records import encode
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurriculumBench:
-    """Measure the curriculum core: decisions, journal, import."""
+class Bench:
+    """What every measurement takes."""
 
     repeats: int = 7
     """Measurements to take the median of, after one to warm up."""
@@ -27,7 +27,12 @@ class CurriculumBench:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhysicsBench:
+class CurriculumBench(Bench):
+    """Measure the curriculum core: decisions, journal, import."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhysicsBench(Bench):
     """Measure the bare backend, beside a plain loop over the engine."""
 
     envs: int = 256
@@ -36,12 +41,6 @@ class PhysicsBench:
     """Where: auto is the GPU where there is one, else the CPU; cpu, cuda, cuda:1, ..."""
     threads: int = 0
     """Threads of the engine on a CPU; 0 is one per core."""
-    repeats: int = 7
-    """Measurements to take the median of, after one to warm up."""
-    json: bool = False
-    """Print JSON instead of a table."""
-    save: Path | None = None
-    """File to append the figures to, a line of JSON with hardware and versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +80,7 @@ def run(cmd: BenchCmd) -> None:
     part = cmd.part
     if part.repeats < 1:
         raise InputError(f"--repeats is {part.repeats}; at least 1 is needed")
-    if isinstance(part, CurriculumBench):
+    if not isinstance(part, PhysicsBench):
         title, figures = "Curriculum core", measure_curriculum(part.repeats)
     else:
         title, figures = _measure_simulation(part)
@@ -99,23 +98,16 @@ def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
+    sizes = (part.envs, part.threads, part.repeats, part.device)
     if isinstance(part, TrainBench):
         is_eval = isinstance(part, EvalBench)
+        measure = measure_evaluation if is_eval else measure_training
         name = "Evaluation" if is_eval else "Training"
         title = f"{name}, {part.preset} {part.policy}, {part.envs} worlds"
-        measure = measure_evaluation if is_eval else measure_training
-        return title, measure(
-            part.preset,
-            part.policy,
-            part.envs,
-            part.threads,
-            part.repeats,
-            part.device,
-        )
-    measure = measure_env if isinstance(part, EnvBench) else measure_physics
-    name = "Environment" if isinstance(part, EnvBench) else "Physics"
-    figures = measure(part.envs, part.threads, part.repeats, part.device)
-    return f"{name}, {part.envs} worlds", figures
+        return title, measure(part.preset, part.policy, *sizes)
+    is_env = isinstance(part, EnvBench)
+    title = f"{'Environment' if is_env else 'Physics'}, {part.envs} worlds"
+    return title, (measure_env if is_env else measure_physics)(*sizes)
 
 
 def _row(name: str, value: float) -> tuple[str, str]:

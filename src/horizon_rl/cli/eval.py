@@ -20,22 +20,13 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.array_cache import (
-        ArrayCache,
-        default_folder,
-        software,
-    )
+    from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+    from horizon_rl.evaluation.evaluate_suite import evaluate_suite
     from horizon_rl.evaluation.explain import Factor, explain, worst
-    from horizon_rl.evaluation.results import to_json
-    from horizon_rl.evaluation.statics import impossible_share
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
-    from horizon_rl.policies.load import (
-        STAND,
-        EvaluatedPolicy,
-        load_policy,
-    )
+    from horizon_rl.policies.load import EvaluatedPolicy, load_policy
     from horizon_rl.show.evaluation_tables import (
         comparison_table,
         factors_table,
@@ -87,7 +78,11 @@ class EvalCmd:
 
 
 def run(cmd: EvalCmd) -> None:
-    suites = _load_suites(cmd)
+    catalogue = read_catalogue(cmd.catalogue)
+    suites = [
+        load_suite(cmd.suite, severity, cmd.robot, catalogue)
+        for severity in cmd.severity or (None,)
+    ]
     _check(cmd, suites)
     policies = [
         load_policy(source, name or source)
@@ -96,29 +91,17 @@ def run(cmd: EvalCmd) -> None:
     _refuse_doubles(policies)
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
-    # The floor comes last: a reader waits for the policy, not for it.
-    todo = [*policies, *([load_policy(STAND)] if cmd.stand else [])]
     results: list[dict[str, Any]] = []
-    console, done = Terminal(), 0
+    console = Terminal()
     for suite in suites:
-        with show_progress(len(todo) * len(suites)) as show:
-            evaluations = []
-            for policy in todo:
-                tell = show(done, policy.name, suite)
-                evaluations.append(
-                    evaluator.evaluate(policy, suite, cmd.episodes, tell)
-                )
-                done += 1
-        stand = evaluations.pop() if cmd.stand else None
-        impossible = {
-            name: impossible_share(column, cmd.episodes or len(column), cache)
-            for name, column in suite.frozen.items()
-        }
+        with show_progress(len(policies) + cmd.stand) as show:
+            evaluations, records = evaluate_suite(
+                *(evaluator, cache, policies, suite, cmd.episodes, show),
+                with_floor=cmd.stand,
+            )
+        results += records
         if suite.about:
             console.print(suite.about, style="dim", markup=False)
-        context = {"software": software(), "device": str(evaluator.device)}
-        records = [to_json(e, stand, impossible, context) for e in evaluations]
-        results += records
         _print_tables(console, records, evaluations)
         if cmd.explain:
             _explain(console, evaluations[0], cmd.explain, cmd.figures)
@@ -126,14 +109,6 @@ def run(cmd: EvalCmd) -> None:
         data = results[0] if len(results) == 1 else results
         write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
         print(f"results in {cmd.json}")
-
-
-def _load_suites(cmd: EvalCmd) -> list[Suite]:
-    catalogue = read_catalogue(cmd.catalogue)
-    return [
-        load_suite(cmd.suite, severity, cmd.robot, catalogue)
-        for severity in cmd.severity or (None,)
-    ]
 
 
 def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:

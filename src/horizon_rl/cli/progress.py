@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import count
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,13 +15,17 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+Tell = Callable[[str, int, int], None]
+
 
 @contextmanager
-def show_progress(
-    num_parts: int,
-) -> Iterator[Callable[[int, Any, Any], Any]]:
-    """Show how far the whole work is, and how long it will still take."""
-    console = Console(stderr=True)
+def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
+    """Show how far the whole work is, and how long it will still take.
+
+    Yields a function that takes the names of a policy and a suite, part by part, and
+    returns what an evaluator tells its progress to.
+    """
+    console, numbers = Console(stderr=True), count()
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -36,13 +40,13 @@ def show_progress(
     with bar:
         task = bar.add_task("", total=None)
 
-        def show(number: int, policy: Any, suite: Any) -> Any:
-            said = False
+        def show(policy: str, suite: str) -> Tell:
+            number, said = next(numbers), False
 
             def tell(column: str, done: int, total: int) -> None:
                 nonlocal said
                 if not console.is_terminal and done == total and not said:
-                    print(f"{policy}: {suite.name} done", file=sys.stderr)
+                    print(f"{policy}: {suite} done", file=sys.stderr)
                     said = True
                 bar.update(
                     task,

@@ -18,6 +18,11 @@ from horizon_rl.show.robot_sheet import save_robots
 from horizon_rl.show.table import Table
 from horizon_rl.support.errors import InputError
 
+MOTORS = (
+    *("torque_limit_nm", "velocity_limit_rad_s"),
+    *("stiffness_nm_rad", "damping_nm_s_rad"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RobotsCmd:
@@ -78,10 +83,7 @@ def describe(body: Morphology) -> dict[str, Any]:
         "front_height_m": front_height,
         "rear_height_m": rear_height,
         "default_pose_rad": body.default_pose_rad.tolist(),
-        "torque_limit_nm": _plain(body.torque_limit_nm),
-        "velocity_limit_rad_s": _plain(body.velocity_limit_rad_s),
-        "stiffness_nm_rad": _plain(body.stiffness_nm_rad),
-        "damping_nm_s_rad": _plain(body.damping_nm_s_rad),
+        **_motors(body),
         "sources": list(body.sources),
         "licence": body.licence,
         "estimated": list(body.estimated),
@@ -99,12 +101,17 @@ def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
         "leg_length_m": robot.leg_length_m,
         "standing_height_m": robot.standing_height_m,
         "default_pose_rad": robot.default_pose_rad.tolist(),
-        "torque_limit_nm": _plain(robot.torque_limit_nm[:3]),
-        "velocity_limit_rad_s": _plain(robot.velocity_limit_rad_s[:3]),
-        "stiffness_nm_rad": _plain(robot.stiffness_nm_rad[:3]),
-        "damping_nm_s_rad": _plain(robot.damping_nm_s_rad[:3]),
+        **_motors(robot),
         "sources": [str(path)],
         "estimated": [],
+    }
+
+
+def _motors(robot: Morphology | Robot) -> dict[str, list[float] | None]:
+    """Return limits and gains of hip, thigh and calf, of the front left leg."""
+    return {
+        key: _plain(values if (values := getattr(robot, key)) is None else values[:3])
+        for key in MOTORS
     }
 
 

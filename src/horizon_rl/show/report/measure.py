@@ -3,19 +3,18 @@
 Needs the simulator, unlike the rest of a report.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from horizon_rl.evaluation.array_cache import ArrayCache, default_folder, software
+from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
 from horizon_rl.evaluation.evaluate import Evaluator
+from horizon_rl.evaluation.evaluate_suite import Show, evaluate_suite
 from horizon_rl.evaluation.explain import explain
-from horizon_rl.evaluation.results import to_json
-from horizon_rl.evaluation.statics import impossible_share
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.evaluation.suite import Suite
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
+from horizon_rl.policies.load import EvaluatedPolicy, load_policy
 from horizon_rl.show.evaluation_tables import TELLING
 from horizon_rl.show.report.gather import FailureMap, Source
 from horizon_rl.show.scores import describe_suite
@@ -26,8 +25,6 @@ SUITES = ((SUITE, SEVERITY), ("interventions", None))
 MIN_EPISODES = 64
 """A map of fewer scenarios shows nothing but chance."""
 MAX_FACTORS = 6
-
-Progress = Callable[[int, Any, Suite], Any]
 
 
 def missing(
@@ -47,31 +44,20 @@ def missing(
 
 
 def evaluate(
-    todo: Sequence[tuple[Source, Suite]], num_episodes: int, show: Progress
+    todo: Sequence[tuple[Source, Suite]], num_episodes: int, show: Show
 ) -> Iterator[dict[str, Any]]:
     """Run the first scenarios of every suite, with the floor; one result each."""
     cache = ArrayCache(default_folder())
     evaluator = Evaluator(cache, "auto")
-    for number, (source, suite) in enumerate(todo):
+    for source, suite in todo:
         n = min(num_episodes, suite.num_episodes)
-        policy, floor = _load(source), load_policy(STAND)
-        found, stand = (
-            evaluator.evaluate(p, suite, n, show(2 * number + k, p.name, suite))
-            for k, p in enumerate((policy, floor))
-        )
-        impossible = {
-            name: impossible_share(column, n, cache)
-            for name, column in suite.frozen.items()
-        }
-        context = {"software": software(), "device": str(evaluator.device)}
-        result = to_json(found, stand, impossible, context)
+        _, (record,) = evaluate_suite(evaluator, cache, [_load(source)], suite, n, show)
         # By its path: runs of one name may have results from elsewhere.
-        policy_name = source.name if source.model else source.text
-        yield {**result, "policy": policy_name}
+        yield {**record, "policy": source.name if source.model else source.text}
 
 
 def find_maps(
-    sources: Sequence[Source], num_episodes: int = 0, show: Progress | None = None
+    sources: Sequence[Source], num_episodes: int = 0, show: Show | None = None
 ) -> list[FailureMap]:
     """Map the failures of policies whose episodes are on disk, or of all of them.
 
@@ -84,14 +70,14 @@ def find_maps(
     suite = load_suite(SUITE, SEVERITY)
     suite = replace(suite, columns=tuple(c for c in suite.columns if c.name == COLUMN))
     maps = []
-    for number, source in enumerate(sources):
+    for source in sources:
         try:
             policy = _load(source)
         except InputError:
             continue  # A rehearsal, or a run whose checkpoint is elsewhere.
         episodes = evaluator.kept(policy, suite.frozen[COLUMN])
         if num_episodes and (episodes is None or len(episodes) < num_episodes):
-            tell = show(number, policy.name, suite) if show else None
+            tell = show(policy.name, suite.name) if show else None
             n = min(num_episodes, suite.num_episodes)
             episodes = evaluator.evaluate(policy, suite, n, tell).columns[COLUMN]
         if episodes is not None and len(episodes) >= MIN_EPISODES:
