@@ -25,7 +25,7 @@ def test_path_is_a_directory_and_a_name_the_shipped_policy(command, folder, caps
     assert main([command, "core-mlp"]) == 0
     capsys.readouterr()
     assert main([command, "./core-mlp"]) == 2
-    assert "core-mlp holds no curriculum run" in capsys.readouterr().err
+    assert "core-mlp holds no run" in capsys.readouterr().err
 
 
 def test_path_of_a_journal_is_spelt_so_that_it_is_found_again(folder):

@@ -185,7 +185,7 @@ def _environment() -> Environment:
     for module in MODULES:
         functions = {k: f for k, f in vars(module).items() if not k.startswith("_")}
         found.globals |= {k: f for k, f in functions.items() if callable(f)}
-    found.globals |= {"FEW": FEW, "names": _names}
+    found.globals |= {"FEW": FEW, "NONE": numbers.NONE, "names": _names}
     found.globals["ui"] = found.get_template("macros.html").module
     return found
 

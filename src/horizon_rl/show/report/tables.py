@@ -1,4 +1,4 @@
-"""Tables and facts of a report that the terminal has not: runs, verdicts, settings."""
+"""Tables of a report that the terminal has not: runs, verdicts, settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
@@ -7,14 +7,11 @@ from typing import Any
 from horizon_rl.runs.read import find
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.board import DONE
-from horizon_rl.show.numbers import NONE, show_count, show_duration, show_number
+from horizon_rl.show.numbers import show_count, show_number
 from horizon_rl.show.report.gather import ReportedRun
 from horizon_rl.show.status_board import describe_origin
 from horizon_rl.show.table import Table
 from horizon_rl.support.records import encode
-
-Facts = list[tuple[str, str]]
-"""A few numbers worth a larger type: value, and what it is."""
 
 
 def describe_run(run: ReportedRun) -> str:
@@ -30,22 +27,6 @@ def describe_run(run: ReportedRun) -> str:
     return ". ".join(sentences) + "."
 
 
-def run_facts(run: ReportedRun) -> Facts:
-    """Say in numbers what a run came to; those that are not known are left out."""
-    summary, costs = run.summary, run.studied.costs
-    time = summary.times and show_duration(summary.times.total_s)
-    facts = [
-        (f"{summary.difficulty:.3f}", "mean mastered level"),
-        (show_number(_mean_coverage(run), ".0%"), "mean coverage of its groups"),
-        (show_number(run.studied.ood_success, ".1%"), "success, ood 0.5, all groups"),
-        (str(summary.phases), "phases judged"),
-        (f"{costs.commits} / {costs.rollbacks}", "commits / rollbacks"),
-        (show_count(summary.env_steps), "env steps"),
-        (time or NONE, "training and probes"),
-    ]
-    return [(value, what) for value, what in facts if value != NONE]
-
-
 def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
     """Lay out what every run came to."""
     rows = tuple(
@@ -56,7 +37,7 @@ def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
             f"{run.studied.costs.commits} / {run.studied.costs.rollbacks}",
             show_count(run.summary.env_steps),
             f"{run.summary.difficulty:.3f}",
-            show_number(_mean_coverage(run), ".0%"),
+            show_number(mean_coverage(run), ".0%"),
             show_number(run.studied.ood_success, ".1%"),
         )
         for run in runs
@@ -98,33 +79,10 @@ def _flat(data: Any, where: str = "") -> Iterator[tuple[str, str]]:
         yield where, str(data)
 
 
-def _mean_coverage(run: ReportedRun) -> float | None:
+def mean_coverage(run: ReportedRun) -> float | None:
+    """Return the mean over the run's groups; None where there is no catalogue."""
     known = [c for c in run.studied.coverage.values() if c is not None]
     return fmean(known) if known else None
-
-
-def progress_facts(summary: RunSummary) -> Facts:
-    """Say in numbers how far a run is.
-
-    Always in the same places: numbers that come and go would move the whole page.
-    """
-    facts = [(str(summary.phases), "phases judged")]
-    if summary.proposal is None:
-        return facts
-    progress = summary.progress
-    left = time_left_s(summary) if summary.standing == "running" else None
-    done = progress.iterations if progress else 0
-    last = progress and progress.max_iterations
-    spent = summary.env_steps + ((progress and progress.env_steps) or 0)
-    return [
-        *facts,
-        (f"{done} / {last}" if last else str(done), "iterations of this phase"),
-        (show_number(progress and progress.steps_per_s, ",.0f"), "steps/s"),
-        (show_number(progress and progress.episode_length, ".0%"), "episode length"),
-        (show_number(progress and progress.tracking_error, ".2f"), "error, m/s"),
-        (show_count(spent), "env steps"),
-        (NONE if left is None else show_duration(left), "left, by the budget"),
-    ]
 
 
 def time_left_s(summary: RunSummary) -> float | None:
