@@ -33,7 +33,7 @@ RunArgument = Annotated[
         metavar="[RUN]",
         help_behavior_hint="",
         help="Directory of a training run or rehearsal, its journal, or a shipped policy "
-        "that came of one; without it, the run under logs/ that was last written to.",
+        "with a run of its own; without it, the run under logs/ that was last written to.",
     ),
 ]
 """Argument of the commands that show one run."""

@@ -22,8 +22,8 @@ class DiagnoseCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="RUN...", help_behavior_hint=""),
     ]
-    """Directories of curriculum runs, their journals, or shipped policies that came of
-    one; all are pooled."""
+    """Directories of curriculum runs, their journals, or shipped policies with a run
+    of their own; all are pooled."""
     horizon: int = 3
     """Decisions ahead over which the gain of difficulty is taken."""
     json: bool = False

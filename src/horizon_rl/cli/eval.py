@@ -56,7 +56,7 @@ class EvalCmd:
     severity: tuple[float, ...] = ()
     """Level of the groups that are shifted, 0..1; several give a table each."""
     episodes: int | None = None
-    """Scenarios per column: the first so many; all of them without it."""
+    """Scenarios per column, the first ones of each; without it, all."""
     robot: str | None = None
     """Robot to evaluate on: preset, intervention (go2+stilts) or MJCF file."""
     explain: str | None = None

@@ -32,8 +32,8 @@ class StudyCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
     ]
-    """Directories of runs, finished or not, their journals, or shipped policies that
-    came of one. Those of one NAME are the training seeds of one method; without it, a
+    """Directories of runs, finished or not, their journals, or shipped policies with
+    a run of their own. Those of one NAME are the training seeds of one method; without it, a
     run's method is its name."""
     results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
     """Results of `horizon eval --json` at severity 0.5, matched by the policy's name or

@@ -33,8 +33,10 @@ def frontier_table(
     latest = {entry.decision.frontier: entry.decision for entry in entries}
     rows = []
     for frontier in state.frontiers:
-        proposal, decision = state.proposal, latest.get(frontier.name)
-        is_tried = proposal is not None and proposal.frontier == frontier.name
+        decision = latest.get(frontier.name)
+        candidate: str | Cell = ""
+        if state.proposal and state.proposal.frontier == frontier.name:
+            candidate = Cell(f"{state.proposal.candidate:.3f}", "bold")
         verdict = Cell("not tried yet", "dim")
         if decision:
             mark = f"{ACTION_MARK[decision.action]} {decision.candidate:.3f}"
@@ -46,7 +48,7 @@ def frontier_table(
                     group,
                     _status(frontier, cfg),
                     f"{frontier.mastered:.3f}",
-                    Cell(f"{proposal.candidate:.3f}", "bold") if is_tried else "",
+                    candidate,
                     "" if frontier.failed is None else f"{frontier.failed:.3f}",
                     Cell(f"{share:5.1%}", share=share) if share is not None else NONE,
                     verdict,

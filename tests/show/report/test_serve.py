@@ -195,7 +195,7 @@ def test_more_connections_than_allowed_are_turned_away(server, monkeypatch):
     assert ask(server)[0].status == 200
 
 
-def test_client_that_dawdles_is_cut_off_while_others_are_served(server, monkeypatch):
+def test_slow_client_is_cut_off_while_others_are_served(server, monkeypatch):
     monkeypatch.setattr(serve, "REQUEST_S", 0.6)
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", server.server_port), 10) as sock:

@@ -29,7 +29,7 @@ MARK: dict[Action, tuple[str, str]] = {
     "hold": ("o", HOLD),
 }
 ENOUGH = 1.6
-"""Values beyond so many times a limit are drawn at the edge, or all else were flat."""
+"""Values beyond this multiple of a limit are drawn at the edge: they would flatten the rest."""
 
 
 def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:

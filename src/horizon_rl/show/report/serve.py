@@ -1,8 +1,8 @@
 """Serve a page that is in memory, read-only, to whoever may read it.
 
 Answers are looked up by their exact path in a table, so there is no path that leads to a
-file. What is not GET or HEAD is refused. A connection has one request and so many
-seconds for it: a client that dawdles is cut off.
+file. What is not GET or HEAD is refused. A connection has one request and
+a few seconds for it: a slow client is cut off.
 """
 
 import socket
