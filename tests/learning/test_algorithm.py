@@ -33,11 +33,7 @@ class Cloning:
         self.rollout = []
 
     def optimizer_tensors(self):
-        return {
-            f"adam.actor.{name}.{key}": value
-            for name, param in self.actor.named_parameters()
-            for key, value in self.adam.state[param].items()
-        }
+        return self.adam.named_tensors(self.models)
 
     def act(self, obs):
         self.rollout.append(obs)

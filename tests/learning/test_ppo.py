@@ -32,7 +32,10 @@ class WholeWorlds(SequenceStorage):
     """A storage whose minibatches upstream's PPO can read."""
 
     def recurrent_mini_batch_generator(self, num_mini_batches, num_epochs=8):
-        for ids in self.minibatch_ids(num_mini_batches, num_epochs, True):
+        cfg = PpoCfg(
+            num_minibatches=num_mini_batches, num_epochs=num_epochs, reshuffle=False
+        )
+        for ids in self.minibatch_ids(cfg, True):
             fields = self.minibatch(ids, True)._asdict()
             past = fields.pop("past")
             yield RolloutStorage.Batch(**fields, hidden_states=(past, None))
@@ -151,8 +154,9 @@ def test_fixed_schedule_keeps_the_rate():
 def test_every_pass_cuts_again_only_if_asked():
     def passes(reshuffle):
         learner = collected(SMALL, reshuffle=reshuffle)
-        steps = learner.gradient_steps
-        actions = [steps.minibatch(ids).actions for ids in steps.minibatch_ids()]
+        storage = learner.storage
+        ids = storage.minibatch_ids(learner.cfg, True)
+        actions = [storage.minibatch(part, True).actions for part in ids]
         assert len(actions) == 16
         return torch.cat(actions[:4], dim=1), torch.cat(actions[4:8], dim=1)
 

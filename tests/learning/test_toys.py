@@ -3,7 +3,7 @@
 import pytest
 from toys import SMALL, SMALL_MLP, PointMass, Recall, make_learner, train
 
-from horizon_rl.bench.inference import cached_inference_ratio
+from horizon_rl.bench.inference import inference_costs
 from horizon_rl.learning import TransformerCfg
 from horizon_rl.policies.learned import LearnedPolicy
 
@@ -36,4 +36,5 @@ def test_transformer_learns_to_recall_and_an_mlp_cannot():
 
 def test_cost_of_the_cache_can_be_measured():
     cfg = TransformerCfg(window=15)
-    assert cached_inference_ratio(cfg, num_envs=2, repeats=1) > 0.0
+    costs = inference_costs(cfg, num_envs=2, repeats=1)
+    assert costs["cached_s"] > 0.0 and costs["recomputed_s"] > 0.0

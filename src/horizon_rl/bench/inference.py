@@ -13,12 +13,6 @@ from horizon_rl.learning.transformer import TransformerActor
 from horizon_rl.policies.learned import LearnedPolicy
 
 
-def cached_inference_ratio(cfg: TransformerCfg, num_envs: int = 64, **options) -> float:
-    """Return a cached step's cost over that of recomputing the window."""
-    costs = inference_costs(cfg, num_envs, **options)
-    return costs["cached_s"] / costs["recomputed_s"]
-
-
 @torch.inference_mode()
 def inference_costs(
     cfg: TransformerCfg,

@@ -1,7 +1,5 @@
 """From settings and the shapes of observations to something that learns."""
 
-from collections.abc import Iterable
-
 import torch
 from tensordict import TensorDict
 
@@ -62,10 +60,10 @@ def build_ppo(
             f"{num_envs} environments cannot be cut into {ppo.num_minibatches}"
             " minibatches: use more of these or fewer of those"
         )
-    critic_cfg = cfg.critic
-    _check_groups(observations, critic_cfg.obs_groups + critic_cfg.privileged_groups)
+    for groups in (cfg.critic.obs_groups, cfg.critic.privileged_groups):
+        _check_groups(observations, groups)
     actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps)
-    critic = PrivilegedCritic(observations, critic_cfg)
+    critic = PrivilegedCritic(observations, cfg.critic)
     storage = SequenceStorage(
         "rl", num_envs, ppo.num_steps, observations, [num_actions], device
     )
@@ -86,9 +84,12 @@ def build_actor(
     return TransformerActor(observations, num_actions, cfg, num_steps)
 
 
-def _check_groups(observations: TensorDict, groups: Iterable[str]) -> None:
+def _check_groups(observations: TensorDict, groups: tuple[str, ...]) -> None:
+    """Refuse groups that do not exist, and an actor or critic that reads none."""
     existing = [str(group) for group in observations.keys()]
     missing = [f"'{group}'" for group in groups if group not in existing]
+    if not groups:
+        raise InputError(f"a network reads no observations of {', '.join(existing)}")
     if missing:
         raise InputError(
             f"observations lack the group {', '.join(missing)};"

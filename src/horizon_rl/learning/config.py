@@ -33,7 +33,6 @@ class TransformerCfg:
     """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
-        _require_some("obs_groups", self.obs_groups)
         for name in ("num_layers", "embedding_dim", "num_heads", "feedforward_dim"):
             require(name, getattr(self, name), 1)
         require("window", self.window, 1)
@@ -67,7 +66,6 @@ class MlpCfg:
     """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
-        _require_some("obs_groups", self.obs_groups)
         _require_widths("hidden_dims", self.hidden_dims)
         require("initial_std", self.initial_std, 1e-6)
 
@@ -93,8 +91,6 @@ class CriticCfg:
     def __post_init__(self):
         _require_widths("hidden_dims", self.hidden_dims)
         require("encoder_dim", self.encoder_dim, 1)
-        for name in ("obs_groups", "privileged_groups"):
-            _require_some(name, getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,11 +178,6 @@ class LearnerCfg:
     def compiles(self, part: Literal["task", "update"]) -> bool:
         """Tell whether a part is to be compiled."""
         return self.compile in (part, "all")
-
-
-def _require_some(name: str, groups: tuple[str, ...]) -> None:
-    if not groups:
-        raise InputError(f"{name} is empty; accepted: at least one group")
 
 
 def _require_widths(name: str, widths: tuple[int, ...]) -> None:

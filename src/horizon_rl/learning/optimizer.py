@@ -1,6 +1,6 @@
 """Adam whose rate and whose refusals stay on the device."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -40,3 +40,12 @@ class GuardedAdam(torch.optim.Adam):
     def rate(self) -> Tensor:
         """The learning rate, a scalar on the device; write into it to change it."""
         return self.param_groups[0]["lr"]
+
+    def named_tensors(self, models: Mapping[str, nn.Module]) -> dict[str, Tensor]:
+        """Return the step counter and the moments of every parameter of the models."""
+        return {
+            f"adam.{prefix}.{name}.{key}": value
+            for prefix, model in models.items()
+            for name, param in model.named_parameters()
+            for key, value in self.state[param].items()
+        }

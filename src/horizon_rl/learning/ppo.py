@@ -43,14 +43,7 @@ class Ppo:
         self._returns = Recorded(self._compute_returns, self._device)
 
     def optimizer_tensors(self) -> dict[str, Tensor]:
-        """Return Adam's step counter and moments of every parameter."""
-        state = self.gradient_steps.optimizer.state
-        return {
-            f"adam.{model_name}.{name}.{key}": value
-            for model_name, model in self.models.items()
-            for name, param in model.named_parameters()
-            for key, value in state[param].items()
-        }
+        return self.gradient_steps.optimizer.named_tensors(self.models)
 
     def act(self, obs: TensorDict) -> Tensor:
         """Sample actions [n, -]; the first call after an update begins a rollout.

@@ -8,6 +8,7 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor
 
+from horizon_rl.learning.config import PpoCfg
 from horizon_rl.learning.history import History, RolloutPast, rollout_past
 
 
@@ -78,16 +79,15 @@ class SequenceStorage(RolloutStorage):
         steps = 1 if whole_worlds else self.num_transitions_per_env
         return self.num_envs * steps // num_mini_batches
 
-    def minibatch_ids(
-        self, num_mini_batches: int, num_epochs: int, whole_worlds: bool
-    ) -> Iterator[Tensor]:
-        """Cut the rollout into minibatches: ids of worlds, or of single steps."""
-        size = self.minibatch_size(num_mini_batches, whole_worlds)
-        total = size * num_mini_batches
+    def minibatch_ids(self, cfg: PpoCfg, whole_worlds: bool) -> Iterator[Tensor]:
+        """Cut the rollout into minibatches, pass by pass: ids of worlds or of steps."""
+        size = self.minibatch_size(cfg.num_minibatches, whole_worlds)
+        total = size * cfg.num_minibatches
         # As upstream draws it: of the steps only as many as are used.
-        drawn = self.num_envs if whole_worlds else total
-        order = torch.randperm(drawn, device=self.device)
-        for _ in range(num_epochs):
+        drawn, order = self.num_envs if whole_worlds else total, None
+        for _ in range(cfg.num_epochs):
+            if order is None or cfg.reshuffle:
+                order = torch.randperm(drawn, device=self.device)
             yield from order[:total].split(size)
 
     def minibatch(self, ids: Tensor, whole_worlds: bool) -> Minibatch:

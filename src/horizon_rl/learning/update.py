@@ -1,6 +1,5 @@
 """The gradient steps of a PPO update, which stay on the device until the last one."""
 
-from collections.abc import Iterable
 from itertools import chain
 from typing import Any, Protocol
 
@@ -106,7 +105,7 @@ class GradientSteps:
         if self.cfg.bf16:
             self.recompute_log_probs()
         table = []
-        for ids in self.minibatch_ids():
+        for ids in self.storage.minibatch_ids(self.cfg, self.actor.is_recurrent):
             self.ids.copy_(ids)
             self.compute_gradients()
             self.ranks.average(self.gradient_and_figures)
@@ -114,15 +113,6 @@ class GradientSteps:
             table.append(self._row.clone())
         rows = torch.stack(table).tolist()  # The one time that the host waits.
         return [dict(zip(self._columns, row, strict=True)) for row in rows]
-
-    def minibatch_ids(self) -> Iterable[Tensor]:
-        """Cut the rollout into the minibatches of all passes."""
-        count, epochs = self.cfg.num_minibatches, self.cfg.num_epochs
-        whole = self.actor.is_recurrent
-        if not self.cfg.reshuffle:
-            return self.storage.minibatch_ids(count, epochs, whole)
-        passes = (self.storage.minibatch_ids(count, 1, whole) for _ in range(epochs))
-        return chain.from_iterable(passes)
 
     def minibatch(self, ids: Tensor) -> Minibatch:
         """Return a minibatch in the form that the actor reads."""

@@ -1,6 +1,8 @@
 """A timer for work that a GPU may still be doing when Python has long gone on."""
 
 import time
+from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -11,7 +13,8 @@ class LapTimer:
     def __init__(self, device: torch.device):
         """Start the first lap."""
         self._device = device
-        self._marks: list[float | torch.cuda.Event] = []
+        # Any: numbers on a CPU, events on a GPU.
+        self._marks: list[Any] = []
         self.mark()
 
     def mark(self) -> None:
@@ -25,17 +28,8 @@ class LapTimer:
 
     def seconds(self) -> list[float]:
         """Return the seconds of all laps, once the device has reached the last mark."""
-        last = self._marks[-1]
-        if isinstance(last, torch.cuda.Event):
-            last.synchronize()
-        laps = zip(self._marks, self._marks[1:], strict=False)
-        return [_between(start, end) for start, end in laps]
-
-
-def _between(
-    start: "float | torch.cuda.Event", end: "float | torch.cuda.Event"
-) -> float:
-    if isinstance(start, float) and isinstance(end, float):
-        return end - start
-    assert isinstance(start, torch.cuda.Event) and isinstance(end, torch.cuda.Event)
-    return start.elapsed_time(end) / 1000.0
+        laps = pairwise(self._marks)
+        if self._device.type != "cuda":
+            return [end - start for start, end in laps]
+        self._marks[-1].synchronize()
+        return [start.elapsed_time(end) / 1000.0 for start, end in laps]
