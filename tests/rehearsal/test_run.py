@@ -6,16 +6,16 @@ import pytest
 from horizon_rl.curriculum import CurriculumCfg, phase_rng
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import (
-    JOURNAL,
-    LearnerCfg,
     Rehearsal,
     RehearsalCfg,
+    SyntheticCfg,
     compare,
     run_to_end,
     summarise,
 )
-from horizon_rl.rehearsal.learner import success_rate
+from horizon_rl.rehearsal.synthetic import success_rate
 from horizon_rl.runs.journal import replay
+from horizon_rl.runs.paths import JOURNAL
 from horizon_rl.support.errors import InputError
 
 PAPER = paper_catalogue()
@@ -45,7 +45,7 @@ def test_summary_adds_up():
 
 def test_policy_that_is_held_keeps_what_it_learnt():
     # At this rate one phase does not reach the baseline: only what adds up does.
-    slow = RehearsalCfg(learner=LearnerCfg(rate=0.1))
+    slow = RehearsalCfg(learner=SyntheticCfg(rate=0.1))
     entries = run_to_end(slow, PAPER).curriculum.entries
     actions = [e.decision.action for e in entries[:30]]
     assert actions[:3] == ["hold", "hold", "hold"] and "commit" in actions
@@ -146,5 +146,5 @@ def test_damaged_or_missing_checkpoint_is_an_error_that_names_it(tmp_path):
 
 
 def test_directory_without_a_run_cannot_be_resumed(tmp_path):
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="holds no run: there is no journal"):
         Rehearsal.resume(tmp_path)

@@ -18,6 +18,7 @@ from small_runs import (
     STORM,
     assert_same,
     finish,
+    poison,
     run_phases,
     stormy,
     tiny,
@@ -26,6 +27,7 @@ from small_runs import (
 from tensordict import TensorDict
 
 from horizon_rl.curriculum import Entry
+from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
@@ -37,6 +39,7 @@ from horizon_rl.learning import (
 )
 from horizon_rl.support.errors import InputError, NonFiniteError, RunError
 from horizon_rl.support.ranks import ALONE, Ranks, join
+from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.protocols import Iteration
 from horizon_rl.training.run import Run
 
@@ -52,14 +55,15 @@ WORLDS, STEPS = 8, 4
 
 
 def break_rank_1(at_iteration: int, how) -> None:
-    iterate = Trainer._iterate
+    iterate, calls = TorchLearner.iterate, []
 
-    def broken(self, observations):
-        if self.ranks.rank == 1 and self.iteration + 1 == at_iteration:
+    def broken(self, worlds):
+        calls.append(worlds)
+        if self.ranks.rank == 1 and len(calls) == at_iteration:
             how()
-        return iterate(self, observations)
+        return iterate(self, worlds)
 
-    Trainer._iterate = broken
+    TorchLearner.iterate = broken
 
 
 def die() -> None:
@@ -159,7 +163,7 @@ def resume(ranks: Ranks, path: Path) -> None:
 
 @torch.no_grad()
 def spoil(run: Run, by: float) -> None:
-    state_tensors(run.trainer.learner)["critic.mlp.0.bias"] += by
+    state_tensors(run.learner.algorithm)["critic.mlp.0.bias"] += by
 
 
 def cut_in_two(ranks: Ranks, path: Path) -> dict:
@@ -167,18 +171,18 @@ def cut_in_two(ranks: Ranks, path: Path) -> dict:
     torch.manual_seed(ranks.rank)
     run = Run.create(CFG, STORM, path, "cpu", ranks)
     spoil(run, float(ranks.rank))  # Only rank 0's weights count.
-    scenarios = run.trainer._draw(0, {}).scenarios
+    scenarios = run.worlds._draw(0, AtLevels({})).scenarios
     run_phases(run, 2)
-    before = run.trainer.learner.learning_rate
+    before = run.learner.algorithm.learning_rate
     run = Run.resume(path, device="cpu", ranks=ranks)
-    learner: Any = run.trainer.learner
+    algorithm: Any = run.learner.algorithm
     return {
         "entries": finish(run),
-        "rates": (before, run.trainer.learner.learning_rate),
-        "env_steps": run.trainer.env_steps,
+        "rates": (before, run.learner.algorithm.learning_rate),
+        "env_steps": run.curriculum.state.env_steps,
         "tensors": weights(run),
         "commands": torch.as_tensor(scenarios.commands),
-        "actions": learner.storage.actions,
+        "actions": algorithm.storage.actions,
     }
 
 
@@ -204,15 +208,8 @@ def disagree(ranks: Ranks, path: Path) -> str:
 def collapse(ranks: Ranks, path: Path) -> list[Entry]:
     """Give rank 1 a reward that is no number, on a frontier."""
     run = Run.create(tiny(max_phases=2), STORM, path, "cpu", ranks)
-    step = run.trainer.env.step
-
-    def poisoned(actions):
-        observations, reward, done, extras = step(actions)
-        if ranks.rank == 1 and run.trainer.iteration == 5:
-            reward[0] = float("nan")
-        return observations, reward, done, extras
-
-    run.trainer.env.step = poisoned
+    if ranks.rank == 1:
+        poison(run, phase=1, iteration=1)
     entries = run_phases(run, 2)
     before = {k: v.clone() for k, v in weights(run).items()}
     ranks.share(before.values())
@@ -220,7 +217,7 @@ def collapse(ranks: Ranks, path: Path) -> list[Entry]:
     return entries
 
 
-def poison(ranks: Ranks) -> str:
+def refuse(ranks: Ranks) -> str:
     """Give rank 1 a reward that is no number."""
     data = experience()[:, :WORLDS]
     data["reward"][0, 0] = float("nan") if ranks.rank else 0.0
@@ -256,7 +253,7 @@ def measure(ranks: Ranks, out: Path) -> None:
         "minutes": spent_minutes(ranks, out / "minutes"),
         "disagreement": disagree(ranks, out / "disagreement"),
         "collapse": collapse(ranks, out / "collapse"),
-        "poison": poison(ranks),
+        "refusal": refuse(ranks),
         "resumed": resume_alone(out / "cut-0"),
         "once": ranks.once(lambda: ranks.rank),
         "gathered": ranks.gather(ranks.rank),

@@ -9,6 +9,7 @@ import torch
 
 from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.domains import Catalogue, parse_catalogue
+from horizon_rl.domains.distribution import Distribution
 from horizon_rl.learning import (
     CriticCfg,
     LearnerCfg,
@@ -127,6 +128,25 @@ def journal(path: Path) -> bytes:
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
     return {k: v.clone() for k, v in state_tensors(run.learner.algorithm).items()}
+
+
+def poison(run: Run, *, phase: int, iteration: int = 2) -> None:
+    """Let one reward of an iteration of that phase be no number."""
+    worlds, begin, step, now = run.worlds, run.worlds.begin, run.worlds.step, {}
+
+    def begin_and_count(phase: int, distribution: Distribution) -> None:
+        now.update(phase=phase, steps=0)
+        begin(phase, distribution)
+
+    def step_and_poison(actions):
+        observations, reward, done, extras = step(actions)
+        here = now["phase"], now["steps"] // run.learner.num_steps
+        if here == (phase, iteration):
+            reward[2] = float("nan")
+        now["steps"] += 1
+        return observations, reward, done, extras
+
+    worlds.begin, worlds.step = begin_and_count, step_and_poison
 
 
 def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:

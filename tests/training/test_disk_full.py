@@ -20,7 +20,7 @@ from small_runs import (
 )
 
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.runs.journal import committed_folder
+from horizon_rl.runs.journal import Journal, committed_folder
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.run import Run
 
@@ -93,7 +93,7 @@ def full_open(path, mode):
 
 def fill_journal(run: Run, monkeypatch) -> None:
     ours = run.curriculum._log
-    assert ours is not None
+    assert isinstance(ours, Journal)
     monkeypatch.setattr(ours, "_file", FullFile(ours._file))
 
 
@@ -156,5 +156,5 @@ def test_disk_full_at_the_start_leaves_no_run(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space left"):
             create(tiny(), tmp_path / "run")
     assert committed_folder(tmp_path / "run") is None
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="holds no run: there is no journal"):
         resume(tmp_path / "run")

@@ -16,6 +16,7 @@ import torch
 from small_runs import STORMY_ACTIONS, actions, create, finish, journal, resume, stormy
 
 from horizon_rl.learning import checkpoint as checkpoint_module
+from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import Journal, replay
 from horizon_rl.runs.lines import to_line
 from horizon_rl.support.errors import InputError
@@ -162,9 +163,9 @@ def cut_journal(call: int) -> None:
 
 
 POINTS: dict[str, Callable[[int], None]] = {
-    "before the evidence": lambda n: kill(run_module, "write_evidence", n),
+    "before the evidence": lambda n: kill(RunDirectory, "write_evidence", n),
     "evidence not yet in place": lambda n: kill(os, "replace", n),
-    "after the evidence": lambda n: kill(run_module, "write_evidence", n, after=True),
+    "after the evidence": lambda n: kill(RunDirectory, "write_evidence", n, after=True),
     "in the weights": cut_weights,
     "between weights and record": lambda n: kill(checkpoint_module, "dumps", n),
     "checkpoint not yet in place": lambda n: kill(os, "rename", n),
@@ -172,7 +173,7 @@ POINTS: dict[str, Callable[[int], None]] = {
     "before the journal line": lambda n: kill(Journal, "append", n),
     "in the journal line": cut_journal,
     "after the journal line": lambda n: kill(Journal, "append", n, after=True),
-    "after the times": lambda n: kill(Run, "_note_times", n, after=True),
+    "after the times": lambda n: kill(Run, "record_times", n, after=True),
 }
 
 
@@ -192,10 +193,10 @@ def test_run_that_was_killed_before_it_had_begun_is_none(tmp_path):
     if not pid:
         try:
             prepare_fork()
-            kill(run_module.Curriculum, "create", 1)
+            kill(run_module, "create_curriculum", 1)
             create(stormy(), tmp_path / "run")
         finally:
             os._exit(0)
     assert wait(pid) == -signal.SIGKILL
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="holds no run: there is no journal"):
         resume(tmp_path / "run")

@@ -7,6 +7,7 @@ import torch
 from small_runs import (
     CALM,
     LENIENT,
+    STORM,
     actions,
     create,
     finish,
@@ -18,8 +19,8 @@ from small_runs import (
     weights,
 )
 
+from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.support.errors import InputError
 
 
 def both(level: float) -> dict[str, float]:
@@ -120,18 +121,19 @@ def test_fixed_group_keeps_its_level_and_is_not_widened(tmp_path):
     run = create(tiny(levels="mass=0.5,reset=0.25"), tmp_path)
     entries = finish(run)
     assert levels(entries) == [{"com": 0.0}, {"com": 0.05}, {"com": 0.1}]
-    ranges = run.trainer._draw(1, {"com": 0.05}).scenarios.pool.instances
+    ranges = run.worlds._draw(1, AtLevels({"com": 0.05})).scenarios.pool.instances
     assert ranges["mass.scale"].max() > 1.1 > ranges["inertia.scale"].max()
     record = load_checkpoint(run.checkpoint).record
     assert record.levels == {"mass": 0.5, "reset": 0.25, "com": pytest.approx(0.1)}
-    assert resume(tmp_path).trainer.fixed == {"mass": 0.5, "reset": 0.25}
+    fixed = STORM.fixed_at({"mass": 0.5, "reset": 0.25})
+    assert resume(tmp_path).worlds.catalogue == fixed != STORM
 
 
 def test_probes_hold_the_fixed_levels_too(tmp_path):
     run = create(tiny(levels="mass=1", max_phases=1), tmp_path)
     finish(run)
-    assert run._prober is not None
-    for scenarios in run._prober._drawn.values():
+    assert len(run.worlds._probe_sets) == 2
+    for scenarios in run.worlds._probe_sets.values():
         assert scenarios.pool.instances["mass.scale"].max() > 1.1
 
 
@@ -143,18 +145,3 @@ def test_base_with_every_group_fixed_trains_there(tmp_path):
     again = resume(tmp_path)
     for name, value in weights(run).items():
         assert torch.equal(weights(again)[name], value)
-
-
-@pytest.mark.parametrize("method", ["horizon", "joint", "linear", "wide"])
-def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
-    with pytest.raises(InputError, match="fix all of the groups 'mass,com'"):
-        create(tiny(method=method, levels="all=0.5"), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_unknown_group_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(InputError, match="did you mean 'mass'"):
-        create(tiny(groups="mas"), tmp_path / "run")
-    with pytest.raises(InputError, match="outside 0..1"):
-        create(tiny(levels="contact=2"), tmp_path / "run")
-    assert not (tmp_path / "run").exists()

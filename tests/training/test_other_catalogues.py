@@ -31,7 +31,7 @@ def test_late_and_ill_sensed_runs_are_resumed_to_the_bit(tmp_path):
     assert {"latency": 0.5, "sensing": 0.5} in levels(entries), "it widens both"
     run_phases(cut, 3)
     resumed = resume(cut.path)
-    assert resumed.trainer.catalogue == EXTENDED
+    assert resumed.catalogue == EXTENDED
     finish(resumed)
     assert_same(weights(resumed), weights(whole))
     assert journal(cut.path) == journal(whole.path)

@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_runs import assert_same, create, finish, resume, run_phases, tiny, weights
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.support.errors import InputError
-from horizon_rl.training.trainer import choose_robots
 
 FILE = Path(__file__).parents[2] / "examples" / "own_robot.xml"
 
@@ -19,16 +16,7 @@ def test_the_file_s_body_is_trained_and_resumed(tmp_path):
     finish(runs[0])
     run_phases(runs[1], 1)
     resumed = resume(tmp_path / "b")
-    (robot,) = resumed.trainer.robots
+    (robot,) = resumed.worlds.robots
     assert robot.total_mass_kg == pytest.approx(17.84, abs=0.01)
     finish(resumed)
     assert_same(weights(resumed), weights(runs[0]))
-
-
-@pytest.mark.parametrize(
-    ("robot", "message"),
-    [("no.xml", "no.xml"), ("packhorse", "generated, mixed, or an MJCF file")],
-)
-def test_what_is_no_robot_is_refused(robot, message):
-    with pytest.raises(InputError, match=message):
-        choose_robots(tiny(robot=robot), np.random.default_rng(0))

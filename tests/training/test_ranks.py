@@ -186,7 +186,7 @@ def test_bad_number_on_one_rank_is_rolled_back_on_all(measured):
 
 def test_bad_number_on_one_rank_is_refused_and_named_on_all(measured):
     for s in measured[0]:
-        assert "Not finite in the rollout: rewards" in s["poison"]
+        assert "Not finite in the rollout: rewards" in s["refusal"]
 
 
 # One voice.

@@ -14,6 +14,7 @@ from small_runs import (
     finish,
     journal,
     levels,
+    poison,
     resume,
     run_phases,
     stormy,
@@ -22,9 +23,11 @@ from small_runs import (
 )
 
 from horizon_rl.curriculum import Entry
+from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder
 from horizon_rl.support.errors import NonFiniteError
+from horizon_rl.training.worlds import SimulatedWorlds
 
 
 def blown_away(**changes):
@@ -42,7 +45,7 @@ def test_absurd_candidate_leaves_the_checkpoint_to_the_bit(policy, tmp_path):
             assert_same(weights(run), kept.tensors)
             assert any(name.startswith("adam.") for name in kept.tensors)
             rate = kept.record.numbers["learning_rate"]
-            assert run.trainer.learner.learning_rate == rate
+            assert run.learner.algorithm.learning_rate == rate
         elif event.number == 2 * ITERATIONS:
             trained = weights(run)
     entries = run.curriculum.entries
@@ -55,9 +58,9 @@ def test_absurd_candidate_leaves_the_checkpoint_to_the_bit(policy, tmp_path):
 
 
 def test_after_a_rollback_other_randomness_is_drawn():
-    trainer = Trainer(blown_away(), STORM, device="cpu")
-    same = {"disturbance": 1.0}
-    failed, again, retry = (trainer._draw(phase, same) for phase in (1, 1, 2))
+    worlds = SimulatedWorlds(blown_away(), STORM, "cpu")
+    same = AtLevels({"disturbance": 1.0})
+    failed, again, retry = (worlds._draw(phase, same) for phase in (1, 1, 2))
     assert failed.torch_seed == again.torch_seed != retry.torch_seed
     assert failed.env_seed == again.env_seed != retry.env_seed
     for name in ("wrench", "start_qvel"):
@@ -69,16 +72,16 @@ def test_after_a_rollback_other_randomness_is_drawn():
 
 def test_next_phase_takes_other_actions_than_the_failed_one(tmp_path):
     run = create(blown_away(), tmp_path)
-    first_actions, learner = [], cast(Any, run.trainer.learner)
-    act = learner.act
+    first_actions, algorithm = [], cast(Any, run.learner.algorithm)
+    act = algorithm.act
 
     def noted(obs):
         actions = act(obs)
-        if learner.storage.step == 0:
+        if algorithm.storage.step == 0:
             first_actions.append(actions.clone())
         return actions
 
-    learner.act = noted
+    algorithm.act = noted
     finish(run)
     failed, following = first_actions[ITERATIONS], first_actions[2 * ITERATIONS]
     assert not (failed == following).any()
@@ -91,29 +94,11 @@ def test_rate_is_cut_by_every_rollback_also_where_the_run_was_resumed(tmp_path):
     kept = load_checkpoint(whole.checkpoint).record.numbers["learning_rate"]
     for number in range(6):
         run_phases(cut, 1)
-        rate = cut.trainer.learner.learning_rate
+        rate = cut.learner.algorithm.learning_rate
         assert rate == pytest.approx(kept * 0.7**number)
         cut = resume(cut.path)
-        assert cut.trainer.learner.learning_rate == rate
+        assert cut.learner.algorithm.learning_rate == rate
     assert journal(cut.path) == journal(whole.path)
-
-
-def poison(run, *, phase: int) -> None:
-    """Let one reward of that phase be no number, in its third iteration."""
-    step, begin, phases = run.trainer.env.step, run.trainer.env.begin, [-1]
-    bad = phase * ITERATIONS + 2
-
-    def poisoned(actions):
-        observations, reward, done, extras = step(actions)
-        if run.trainer.iteration == bad and phases[0] == phase:
-            reward[2] = float("nan")
-        return observations, reward, done, extras
-
-    def counted(*args):
-        phases[0] += 1
-        return begin(*args)
-
-    run.trainer.env.step, run.trainer.env.begin = poisoned, counted
 
 
 def test_nan_on_a_frontier_is_rolled_back_and_the_run_goes_on(tmp_path):
@@ -124,14 +109,14 @@ def test_nan_on_a_frontier_is_rolled_back_and_the_run_goes_on(tmp_path):
             kept = load_checkpoint(tmp_path / "checkpoints" / "phase-00000")
             assert_same(weights(run), kept.tensors)
             assert event.evidence.aborted and event.evidence.iterations == 3
-            steps = 3 * run.trainer.steps_per_iteration
+            steps = 3 * run.learner.steps_per_iteration
             assert event.evidence.env_steps == steps, "the refused one took its steps"
     assert actions(run.curriculum.entries) == ["commit", "rollback", "commit", "commit"]
     assert all(value.isfinite().all() for value in weights(run).values())
     run.close()
     resumed = resume(tmp_path)
-    assert resumed.trainer.iteration == run.trainer.iteration
-    assert resumed.trainer.env_steps == run.trainer.env_steps
+    assert resumed.curriculum.state.iterations == run.curriculum.state.iterations
+    assert resumed.curriculum.state.env_steps == run.curriculum.state.env_steps
 
 
 @pytest.mark.parametrize(
@@ -150,7 +135,7 @@ def test_nan_where_nothing_is_rolled_back_stops_with_sound_weights(
     name = committed_folder(tmp_path)
     assert name and name.name == ("phase-00000" if phase else "initial")
     resumed = resume(tmp_path)
-    assert resumed.trainer.iteration == phase * ITERATIONS
+    assert resumed.curriculum.state.iterations == phase * ITERATIONS
     assert all(value.isfinite().all() for value in weights(resumed).values())
     assert len(finish(resumed)) == 3 - phase
 

@@ -136,9 +136,9 @@ class SimulatedWorlds(Worlds):
     def _probe(
         self, policy: Policy, sets: Mapping[str, ProbeSet]
     ) -> dict[str, ProbedEpisodes]:
-        if self._probe_env is None:
-            return {}
         sizes = {name: self._size(name) for name in sets if self._size(name)}
+        if self._probe_env is None or not sizes:
+            return {}
         known, self._probe_sets, parts = self._probe_sets, {}, []
         for name, size in sizes.items():
             wanted = sets[name]

@@ -8,8 +8,11 @@ from small_runs import tiny
 from tape import Tape, Taped
 
 from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import ppo as ppo_module
 from horizon_rl.learning import state_tensors
+from horizon_rl.training.learner import TorchLearner
+from horizon_rl.training.worlds import SimulatedWorlds
 
 PAPER = paper_catalogue()
 
@@ -27,20 +30,28 @@ def taped(monkeypatch):
     return start
 
 
-def train(cfg):
-    trainer = Trainer(cfg, PAPER, device="cpu")
-    figures = [i.figures for k in range(2) for i in trainer.run_phase(k, {})]
-    learner: Any = trainer.learner
-    rewards = learner.storage.rewards.clone()
-    return figures, {**state_tensors(learner), "rewards": rewards}
+def train(cfg, num_phases=2) -> tuple[SimulatedWorlds, Any, list]:
+    worlds = SimulatedWorlds(cfg, PAPER, "cpu")
+    learner, figures = TorchLearner(worlds, PAPER), []
+    for phase in range(num_phases):
+        worlds.begin(phase, AtLevels({}))
+        learner.begin(worlds)
+        figures += [learner.iterate(worlds).figures for _ in range(cfg.iterations)]
+    return worlds, learner.algorithm, figures
+
+
+def train_and_copy(cfg):
+    _, algorithm, figures = train(cfg)
+    rewards = algorithm.storage.rewards.clone()
+    return figures, {**state_tensors(algorithm), "rewards": rewards}
 
 
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
 def test_replayed_training_equals_training_step_by_step_to_the_bit(policy, taped):
     cfg = tiny(policy, phase_iterations=5)
-    plain_figures, plain = train(cfg)
+    plain_figures, plain = train_and_copy(cfg)
     taped()
-    figures, tensors = train(cfg)
+    figures, tensors = train_and_copy(cfg)
     # From the fourth iteration on: per step plan, judge, observe, act; 2 minibatches.
     assert Taped.num_replays > 100
     assert figures == plain_figures
@@ -50,14 +61,14 @@ def test_replayed_training_equals_training_step_by_step_to_the_bit(policy, taped
 
 def test_replaying_notices_a_normaliser_that_was_replaced(taped, monkeypatch):
     cfg = tiny(phase_iterations=5)
-    _, plain = train(cfg)
+    _, plain = train_and_copy(cfg)
     taped()
     monkeypatch.setattr(
         ppo_module,
         "_update_normalizer",
         lambda model, obs: model.update_normalization(obs),
     )
-    _, tensors = train(cfg)
+    _, tensors = train_and_copy(cfg)
     assert any(not torch.equal(tensors[name], plain[name]) for name in plain)
 
 
@@ -70,15 +81,14 @@ def test_tape_refuses_what_waits_for_the_device():
 
 def test_restored_weights_reach_what_was_recorded(taped):
     taped()
-    trainer = Trainer(tiny("transformer", phase_iterations=5), PAPER, device="cpu")
-    list(trainer.run_phase(0, {}))
-    learner: Any = trainer.learner
+    cfg = tiny("transformer", phase_iterations=5)
+    worlds, algorithm, _ = train(cfg, num_phases=1)
     with torch.no_grad():
-        for param in learner.actor.parameters():
+        for param in algorithm.actor.parameters():
             param.zero_()
-    learner.forget()
-    observations = trainer.env.get_observations()
+    algorithm.forget()
+    observations = worlds.env.get_observations()
     before = Taped.num_replays
-    learner.act(observations)
+    algorithm.act(observations)
     assert Taped.num_replays == before + 1
-    assert (learner.storage.distribution_params[0][0] == 0.0).all()
+    assert (algorithm.storage.distribution_params[0][0] == 0.0).all()

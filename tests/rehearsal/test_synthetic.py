@@ -1,15 +1,10 @@
 """The synthetic learner behaves as its description says."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, start
-from horizon_rl.rehearsal.learner import (
-    LearnerCfg,
-    Policy,
-    examine,
+from horizon_rl.rehearsal.synthetic import (
+    SyntheticCfg,
+    SyntheticPolicy,
     fall_rate,
     novice,
     overreach,
@@ -18,11 +13,11 @@ from horizon_rl.rehearsal.learner import (
 )
 from horizon_rl.support.errors import InputError
 
-CFG = LearnerCfg(ceiling_low=1.0, ceiling_high=1.0)
+CFG = SyntheticCfg(ceiling_low=1.0, ceiling_high=1.0)
 
 
 def policy(**skill):
-    return Policy(skill=skill, ceiling=dict.fromkeys(skill, 1.0))
+    return SyntheticPolicy(skill=skill, ceiling=dict.fromkeys(skill, 1.0))
 
 
 def test_skill_grows_when_trained_just_beyond_it():
@@ -50,7 +45,7 @@ def test_level_far_inside_the_skill_teaches_nothing():
 
 
 def test_skill_never_passes_its_ceiling():
-    learner = Policy(skill={"mass": 0.4}, ceiling={"mass": 0.45})
+    learner = SyntheticPolicy(skill={"mass": 0.4}, ceiling={"mass": 0.45})
     for _ in range(20):
         learner = train(learner, {"mass": 0.45}, CFG)
     assert learner.skill["mass"] == pytest.approx(0.45)
@@ -85,23 +80,9 @@ def test_novice_cannot_do_the_baseline_but_can_learn_it():
     assert fall_rate(learner, baseline, CFG) < 0.1
 
 
-def test_evidence_is_noisy_but_repeatable():
-    learner = policy(mass=0.3)
-    proposal = start(["mass"], CurriculumCfg()).proposal
-    assert proposal is not None
-
-    def measure(seed):
-        rng = np.random.default_rng(seed)
-        return examine(learner, learner, proposal, CFG, rng)
-
-    assert measure(1) == measure(1)
-    assert measure(1) != measure(2)
-    assert replace(measure(1)).reference_error is not None
-
-
 @pytest.mark.parametrize(
     "changes", [{"reach": 0.0}, {"rate": 1.5}, {"noise": -0.1}, {"ceiling_low": 2.0}]
 )
 def test_impossible_learner_is_refused(changes):
     with pytest.raises(InputError):
-        LearnerCfg(**changes)
+        SyntheticCfg(**changes)

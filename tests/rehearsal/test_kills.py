@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.rehearsal import JOURNAL, Rehearsal, RehearsalCfg, run_to_end
+from horizon_rl.rehearsal import Rehearsal, RehearsalCfg, run_to_end
 from horizon_rl.runs.journal import replay
+from horizon_rl.runs.paths import JOURNAL
 
 KILLS = 200
 PAPER = paper_catalogue()

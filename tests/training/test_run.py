@@ -1,10 +1,6 @@
 """Runs: resumed to the bit, kept on disk, refused where they cannot go on."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import numpy as np
 import pytest
-from horizon_rl.training.trainer import choose_robots
 from small_runs import (
     ITERATIONS,
     STORM,
@@ -22,9 +18,7 @@ from small_runs import (
 )
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.learning import state_tensors
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.physics import CpuBackend
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.runs.lines import JournalError
@@ -46,7 +40,7 @@ def test_resumed_in_mid_phase_equals_uninterrupted_to_the_bit(policy, tmp_path):
             break
     cut.close()
     resumed = resume(cut.path)
-    assert resumed.trainer.iteration == ITERATIONS
+    assert resumed.curriculum.state.iterations == ITERATIONS
     events = list(resumed.events())
     numbers = [e.number for e in events if isinstance(e, Iteration)]
     assert numbers == list(range(ITERATIONS + 1, 3 * ITERATIONS + 1))
@@ -69,7 +63,8 @@ def test_resumed_after_every_verdict_equals_uninterrupted(tmp_path):
 
 def test_stop_that_is_asked_for_comes_after_an_iteration_and_judges_nothing(tmp_path):
     run = create(tiny(), tmp_path)
-    events = list(run.events(stop_asked=lambda: run.trainer.iteration == 2))
+    answers = iter([False, True])
+    events = list(run.events(stop_asked=lambda: next(answers)))
     assert len(events) == 2 and run.stopped
     assert not replay(tmp_path / "journal.jsonl").entries
 
@@ -104,30 +99,6 @@ def test_run_is_known_by_its_start_before_its_first_commit(tmp_path):
     assert context.catalogue == STORM
 
 
-def test_phase_drawn_ahead_is_the_one_drawn_on_time(tmp_path):
-    on_time, ahead = create(tiny(), tmp_path / "a"), create(tiny(), tmp_path / "b")
-    finish(on_time)
-    trainer, drawn, draw, waited = ahead.trainer, [], ahead.trainer._draw, []
-
-    def draw_ahead(phase, levels):
-        key = phase, tuple(sorted(levels.items()))
-        drawn.append(key)
-        with ThreadPoolExecutor() as worker:
-            trainer._ahead[key] = worker.submit(draw, phase, levels)
-
-    def draw_now(phase, levels):
-        waited.append(phase)
-        return draw(phase, levels)
-
-    trainer.draw_ahead, trainer._draw = draw_ahead, draw_now
-    finish(ahead)
-    assert waited == [0], "what was drawn ahead is taken"
-    tried = [entry.proposal for entry in ahead.curriculum.entries]
-    keys = {(p.phase, tuple(sorted(p.levels.items()))) for p in tried[1:]}
-    assert keys < set(drawn)
-    assert_same(weights(ahead), weights(on_time))
-
-
 def test_directory_that_holds_a_run_is_refused(tmp_path):
     create(tiny(), tmp_path).close()
     with pytest.raises(InputError, match="already holds a run"):
@@ -148,7 +119,7 @@ def test_damaged_settings_are_refused(tmp_path):
     (tmp_path / "journal.jsonl").write_text("{\n")
     with pytest.raises(InputError, match="journal.jsonl:1: not JSON"):
         resume(tmp_path)
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="holds no run: there is no journal"):
         resume(tmp_path / "nowhere")
 
 
@@ -190,37 +161,9 @@ def test_init_takes_the_weights_and_neither_counters_nor_rate(tmp_path):
     told = pytest.approx(cfg.learner.ppo.learning_rate)
     for run in (second, resume(second.path)):
         assert_same(weights(run), weights(first))
-        assert run.trainer.iteration == run.trainer.env_steps == 0
-        assert run.trainer.learner.learning_rate == told
+        assert run.curriculum.state.iterations == run.curriculum.state.env_steps == 0
+        assert run.learner.algorithm.learning_rate == told
         assert run.start == f"from {first.checkpoint}"
-
-
-def test_nan_in_one_world_does_not_reach_the_weights():
-    trainer = Trainer(tiny(), PAPER, device="cpu")
-    phase = trainer.run_phase(0, {})
-    next(phase)
-    backend = trainer.env.backend
-    assert isinstance(backend, CpuBackend)
-    backend._batch.bind("qvel")[3] = np.nan
-    next(phase)
-    assert all(t.isfinite().all() for t in state_tensors(trainer.learner).values())
-    assert trainer.env.backend.counters.unhealthy == 1
-
-
-def test_phase_lasts_two_and_a_half_of_the_longest_episodes_at_least():
-    assert tiny().task.max_steps == 8
-    assert tiny(phase_iterations=1).iterations == 4  # 2.5 * 8 / 5
-    assert tiny(phase_iterations=6).iterations == 6
-
-
-def test_robots_are_chosen_by_name():
-    rng = np.random.default_rng(0)
-    assert [r.name for r in choose_robots(tiny(robot="a1"), rng)] == ["a1"]
-    assert len(choose_robots(tiny(robot="generated", num_bodies=3), rng)) == 3
-    mixed = [r.name for r in choose_robots(tiny(robot="mixed", num_bodies=2), rng)]
-    assert mixed.count("go2") == len(mixed) // 2
-    with pytest.raises(InputError, match="did you mean 'go2'.*or generated, mixed"):
-        choose_robots(tiny(robot="go3"), rng)
 
 
 @pytest.mark.parametrize("robot", ["generated", "mixed"])
@@ -229,3 +172,11 @@ def test_many_bodies_train_and_are_probed(robot, tmp_path):
     entries = finish(create(cfg, tmp_path))
     assert actions(entries) == ["commit", "commit"]
     assert entries[1].evidence.checkpoint_error is not None
+
+
+def test_checkpoint_of_another_policy_is_refused_before_anything_is_written(tmp_path):
+    run = create(tiny("mlp", max_phases=1), tmp_path / "mlp")
+    finish(run)
+    with pytest.raises(InputError, match="is of another policy: 'actor.*is missing"):
+        create(tiny("transformer"), tmp_path / "other", init=run.checkpoint)
+    assert not (tmp_path / "other").exists()

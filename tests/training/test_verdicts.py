@@ -28,7 +28,7 @@ def judged(request, tmp_path_factory):
     for event in run.events():
         if isinstance(event, Entry):
             entries.append(event)
-            table = run.trainer.env.episodes.table()
+            table = run.worlds.env.episodes.table()
             rows = zip(table.start, table.length, table.tracking_error, strict=True)
             episodes.append(list(rows))
     run.close()

@@ -18,7 +18,7 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import EarlyCfg, Entry
+from horizon_rl.curriculum import EarlyCfg, Entry, Horizon
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.training.config import TrainCfg
 
@@ -40,7 +40,7 @@ def test_phase_that_is_clearly_fine_is_committed_at_the_first_look(tmp_path):
     entries = finish(run)
     assert actions(entries) == ["commit"] * 3
     assert iterations(entries) == [4, 4, 4]
-    assert run.trainer.iteration == 12
+    assert run.curriculum.state.iterations == 12
     probed = read_evidence(tmp_path, 0)
     steps = sum(int(probed[f"{x}_length"].sum()) for x in ("candidate", "anchor"))
     assert entries[0].evidence.env_steps == PHASE_STEPS + steps
@@ -83,19 +83,16 @@ def test_clock_is_not_looked_at(early, tmp_path):
     assert iterations(entries) == [8, 8, 8]
 
 
-def test_look_that_fails_gate_c_lets_the_phase_go_on(tmp_path, monkeypatch):
+def test_look_that_fails_gate_c_lets_the_phase_go_on(tmp_path):
     run = create(watched(FINE), tmp_path)
     run_phases(run, 1)
     resumed = resume(tmp_path)
+    curriculum, strict = resumed.curriculum, replace(LENIENT, return_margin=0.0)
+    assert curriculum.state.reference is not None
     # A reference that nobody reaches, as if the checkpoint were flawless.
-    good = replace(resumed.curriculum.entries[0].evidence, candidate_return=1e30)
-    resumed.curriculum.entries[0] = replace(
-        resumed.curriculum.entries[0], evidence=good
-    )
-    strict = replace(LENIENT, return_margin=0.0)
-    cfg = replace(resumed.trainer.cfg.curriculum, gates=strict)
-    resumed.trainer.cfg = replace(resumed.trainer.cfg, curriculum=cfg)
-    resumed.curriculum.cfg = cfg
+    flawless = replace(curriculum.state.reference, value=1e30)
+    curriculum.state = replace(curriculum.state, reference=flawless)
+    curriculum.method = Horizon(cfg=replace(curriculum.cfg, gates=strict), early=FINE)
     entry = run_phases(resumed, 1)[0]
     assert entry.decision.action == "rollback" and entry.evidence.iterations == 8
     assert entry.decision.verdict.feasible and not entry.decision.verdict.preserved
@@ -118,7 +115,7 @@ def test_look_that_falls_on_the_end_is_not_probed_apart(tmp_path):
     assert [e.evidence for e in looked] == [e.evidence for e in not_looked]
 
 
-def test_looks_do_not_hang_on_interruptions(tmp_path):
+def test_looks_do_not_depend_on_interruptions(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     finish(create(watched(FINE), whole))
     run_phases(create(watched(FINE), cut), 1)

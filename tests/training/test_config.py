@@ -1,0 +1,27 @@
+"""Settings of a run: what they come to, and what is refused."""
+
+import pytest
+from small_runs import create, tiny
+
+from horizon_rl.support.errors import InputError
+
+
+def test_phase_lasts_two_and_a_half_of_the_longest_episodes_at_least():
+    assert tiny().task.max_steps == 8
+    assert tiny(phase_iterations=1).iterations == 4  # 2.5 * 8 / 5
+    assert tiny(phase_iterations=6).iterations == 6
+
+
+@pytest.mark.parametrize("method", ["horizon", "joint", "linear", "wide"])
+def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
+    with pytest.raises(InputError, match="fix all of the groups 'mass,com'"):
+        create(tiny(method=method, levels="all=0.5"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_group_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'mass'"):
+        create(tiny(groups="mas"), tmp_path / "run")
+    with pytest.raises(InputError, match="outside 0..1"):
+        create(tiny(levels="contact=2"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
