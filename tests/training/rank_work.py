@@ -1,7 +1,7 @@
 """What the tests let two ranks do: python -m torch.distributed.run ... rank_work.py WHAT.
 
-`die` and `fail` start a run, with a rank 1 that does not get far; `resume` goes on with
-one; `measure` does what is best looked at from inside, and leaves what it saw for the
+`die` and `fail` start a run, with a rank 1 that does not get far; `measure` goes on with
+a run that was killed, and does what is best looked at from inside, and leaves what it saw for the
 test to judge.
 """
 
@@ -245,6 +245,7 @@ def raising(kind):
 def measure(ranks: Ranks, out: Path) -> None:
     rows = normaliser_rows()[:, ranks.rank].flatten(0, 1)
     train(ranks, out / "finished")
+    resume(ranks, out / "killed")
     found = {
         "size": ranks.size,
         "halves": halves(ranks),
@@ -267,4 +268,4 @@ if __name__ == "__main__":
     if what in ("die", "fail"):
         break_rank_1(10, die if what == "die" else fail)
     with join("cpu") as ranks:
-        {"measure": measure, "resume": resume}.get(what, train)(ranks, path)
+        (measure if what == "measure" else train)(ranks, path)

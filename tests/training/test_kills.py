@@ -1,18 +1,16 @@
 """A run that is killed, anywhere and often, ends as if nothing had happened."""
 
-import gc
 import os
 import random
 import shutil
 import signal
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
+from killing import die, kill, prepare_fork, run_in_child, wait
 from small_runs import STORMY_ACTIONS, actions, create, finish, journal, resume, stormy
 
 from horizon_rl.learning import checkpoint as checkpoint_module
@@ -30,19 +28,30 @@ pytestmark = [
 ]
 
 
+SHORT = stormy(max_phases=3)
+"""Commit, rollback, commit."""
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     """An uninterrupted run."""
     path = tmp_path_factory.mktemp("whole") / "run"
-    assert actions(finish(create(stormy(), path))) == STORMY_ACTIONS
+    assert actions(finish(create(SHORT, path))) == STORMY_ACTIONS[:3]
+    return path
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory) -> Path:
+    """The same run, before its first phase."""
+    path = tmp_path_factory.mktemp("fresh") / "run"
+    create(SHORT, path).close()
     return path
 
 
 @pytest.fixture
-def begun(tmp_path) -> Path:
-    """The same run, before its first phase."""
-    create(stormy(), tmp_path / "run").close()
-    return tmp_path / "run"
+def begun(fresh, tmp_path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(fresh, tmp_path / "run")
 
 
 def files(path: Path) -> list[str]:
@@ -56,39 +65,13 @@ def assert_ends_as(path: Path, whole: Path) -> None:
         assert (path / "evidence" / file.name).read_bytes() == file.read_bytes()
 
 
-def prepare_fork() -> None:
-    """A forked child has none of its parent's threads, and must not wait for them."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    gc.freeze()  # Worlds of its parent's that it cleared away would.
-
-
-def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:
-    """Resume the run in a forked process; return its id."""
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        prepare_fork()
-        prepare()
-        finish(resume(path))
-        status = 0
-    finally:
-        os._exit(status)  # No clean-up: this process never leaves the test.
-
-
-def wait(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_resumed_equals_uninterrupted(kills, begun, whole):
     rng = random.Random(0)
     began = time.perf_counter()
     shutil.copytree(begun, begun.with_name("timed"))
     assert wait(run_in_child(begun.with_name("timed"))) == 0
-    phase_s = (time.perf_counter() - began) / len(STORMY_ACTIONS)
+    phase_s = (time.perf_counter() - began) / SHORT.curriculum.max_phases
     expected = replay(whole / "journal.jsonl").entries
 
     hits, number = 0, 0
@@ -114,26 +97,6 @@ def test_killed_at_random_moments_and_resumed_equals_uninterrupted(kills, begun,
 
 
 # Aimed.
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill(owner: object, name: str, call: int, *, after: bool = False) -> None:
-    """Die before, or after, something is called for that time."""
-    original, calls = getattr(owner, name), []
-
-    def deadly(*args, **kwargs):
-        calls.append(name)
-        if len(calls) == call and not after:
-            die()
-        result = original(*args, **kwargs)
-        if len(calls) == call:
-            die()
-        return result
-
-    setattr(owner, name, deadly)
 
 
 def cut_weights(call: int) -> None:
@@ -194,7 +157,7 @@ def test_run_that_was_killed_before_it_had_begun_is_none(tmp_path):
         try:
             prepare_fork()
             kill(run_module, "create_curriculum", 1)
-            create(stormy(), tmp_path / "run")
+            create(SHORT, tmp_path / "run")
         finally:
             os._exit(0)
     assert wait(pid) == -signal.SIGKILL

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -29,24 +30,50 @@ from horizon_rl.training.context import read_context
 WORK = Path(__file__).with_name("rank_work.py")
 
 
-def torchrun(*args: object) -> subprocess.CompletedProcess:
+def start_ranks(what: str, path: Path) -> subprocess.Popen:
     """Start two ranks."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", "2", *map(str, args)]
-    return subprocess.run(
+    command += ["--nproc-per-node", "2", str(WORK), what, str(path)]
+    return subprocess.Popen(
         command,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
 
 
+class Ended(NamedTuple):
+    """How a session of ranks ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def wait(process: subprocess.Popen) -> Ended:
+    """Wait for its end; ranks that wait for each other would take half an hour."""
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    return Ended(process.returncode, out, err)
+
+
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def broken(tmp_path_factory) -> dict[str, tuple[Ended, Path]]:
+    """Return how runs ended whose rank 1 was killed, or failed, and where they are."""
+    paths = {what: tmp_path_factory.mktemp(what) / "run" for what in ("die", "fail")}
+    started = {what: start_ranks(what, path) for what, path in paths.items()}
+    return {what: (wait(process), paths[what]) for what, process in started.items()}
+
+
+@pytest.fixture(scope="module")
+def measured(broken, tmp_path_factory):
     """Return what two ranks saw, see `rank_work.measure`, and their output."""
     out = tmp_path_factory.mktemp("measured")
-    done = torchrun(WORK, "measure", out)
+    shutil.copytree(broken["die"][1], out / "killed")
+    done = wait(start_ranks("measure", out))
     assert done.returncode == 0, done.stderr
     seen = [torch.load(out / f"rank-{k}.pt", weights_only=False) for k in range(2)]
     return seen, done, out
@@ -95,23 +122,20 @@ def test_gate_l_judges_the_episodes_of_all_ranks(finished):
     assert (first.episodes, first.length) == (32, 1.0)
 
 
-def test_killed_and_resumed_equals_uninterrupted_to_the_bit(finished, tmp_path):
-    run = tmp_path / "killed"
-    assert torchrun(WORK, "die", run).returncode != 0
-    assert len(replay(run / "journal.jsonl").entries) == 2
-    done = torchrun(WORK, "resume", run)
-    assert done.returncode == 0, done.stderr
+def test_killed_and_resumed_equals_uninterrupted_to_the_bit(broken, measured, finished):
+    killed, left = broken["die"]
+    assert killed.returncode != 0
+    assert len(replay(left / "journal.jsonl").entries) == 2
+    run = measured[2] / "killed"
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5 * ITERATIONS
     assert journal(run) == journal(finished)
 
 
-def test_error_on_one_rank_ends_all_with_its_message(tmp_path):
-    began = time.monotonic()
-    done = torchrun(WORK, "fail", tmp_path / "failed")
+def test_error_on_one_rank_ends_all_with_its_message(broken):
+    done, _ = broken["fail"]
     assert done.returncode != 0
     assert done.stderr.count("RunError: rank 1: the roof fell in\n") == 1
     assert "lost touch" not in done.stderr
-    assert time.monotonic() - began < 60.0
 
 
 # One mind.

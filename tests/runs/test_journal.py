@@ -76,7 +76,7 @@ def test_resumed_run_goes_on_as_if_never_stopped(path, tmp_path):
 
 
 def test_cut_off_at_any_byte_it_is_read_up_to_the_last_whole_line(path):
-    data = path.read_bytes()
+    data = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
     first = data.index(b"\n") + 1
     for size in range(len(data)):
         path.write_bytes(data[:size])

@@ -1,0 +1,41 @@
+"""Budgets: what is spent, and which was last given."""
+
+import pytest
+
+from horizon_rl.runs.budget import Budget, read_budget, write_budget
+from horizon_rl.runs.paths import BUDGET
+from horizon_rl.support.errors import InputError
+
+
+def test_without_limits_nothing_is_ever_spent():
+    assert Budget().spent(10**12, 1e12) is None
+    assert Budget().share(10**12, 1e12) is None
+
+
+def test_limit_is_spent_when_it_is_reached():
+    budget = Budget(steps=100, minutes=2.0)
+    assert budget.spent(99, 119.9) is None
+    assert budget.spent(100, 0.0) == "budget of 100 env steps spent"
+    assert budget.spent(0, 120.0) == "budget of 2 minutes spent"
+
+
+def test_share_is_the_larger_one():
+    budget = Budget(steps=100, minutes=2.0)
+    assert budget.share(50, 30.0) == 0.5
+    assert budget.share(10, 30.0) == 0.25
+    assert Budget(minutes=1.0).share(10**9, 30.0) == 0.5
+
+
+def test_budget_last_given_counts_and_else_that_of_the_settings(tmp_path):
+    settings = {"steps": 7, "minutes": None, "seed": 3}
+    assert read_budget(tmp_path, settings) == Budget(steps=7)
+    assert read_budget(tmp_path, {}) == Budget()
+    write_budget(tmp_path, Budget(minutes=0.5))
+    assert read_budget(tmp_path, settings) == Budget(minutes=0.5)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"steps": "x"}', '{"minutes": Infinity}'])
+def test_damaged_budget_is_refused_by_name(text, tmp_path):
+    (tmp_path / BUDGET).write_text(text)
+    with pytest.raises(InputError, match=f"{BUDGET} is damaged"):
+        read_budget(tmp_path, {})

@@ -1,0 +1,130 @@
+"""Runs written before methods were in the journal: read, judged, resumed.
+
+All are as version 0.1 wrote them. `training`: three of five phases, with early looks;
+`transformer` and `clock`: two of three; `rehearsal`: twelve phases of `rehearsal-whole`.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("torch")
+
+from small_runs import actions, finish, journal, resume
+
+from horizon_rl.cli import main
+from horizon_rl.curriculum import Clock, EarlyCfg, Horizon
+from horizon_rl.evaluation.studies.recheck import recheck
+from horizon_rl.rehearsal import Rehearsal
+from horizon_rl.runs.journal import replay
+from horizon_rl.runs.read import read_run
+
+RUNS = Path(__file__).parents[1] / "fixtures" / "runs-schema-1"
+ACTIONS = {
+    "training": ["commit", "rollback", "commit"],
+    "transformer": ["commit", "commit"],
+    "clock": ["commit", "commit"],
+}
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Return a function that copies an old run to where it may be written."""
+    return lambda name: Path(shutil.copytree(RUNS / name, tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_journal_replays_with_the_method_that_its_settings_imply(name):
+    so_far = replay(RUNS / name / "journal.jsonl")
+    assert so_far.header.schema == 1
+    assert actions(so_far.entries) == ACTIONS[name]
+    method = so_far.header.make_method()
+    if name == "clock":
+        assert isinstance(method, Clock)
+    else:
+        looks = (0.5,) if name == "training" else ()
+        assert isinstance(method, Horizon) and method.early.looks == looks
+        assert method.early == EarlyCfg(
+            looks=looks, min_episodes=method.early.min_episodes
+        )
+    assert so_far.state.reference is not None
+    assert so_far.state.reference.phase == len(so_far.entries) - 1
+
+
+def test_reference_is_what_the_last_commit_showed():
+    entries = replay(RUNS / "training" / "journal.jsonl").entries
+    state = replay(RUNS / "training" / "journal.jsonl").state
+    assert state.reference is not None
+    assert state.reference.error == entries[2].evidence.candidate_error
+    assert entries[2].evidence.reference_error == entries[0].evidence.candidate_error
+
+
+@pytest.mark.parametrize("name", [*ACTIONS, "rehearsal"])
+def test_status_summarises_it(name, capsys):
+    assert main(["status", str(RUNS / name), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    kind = "rehearsal" if name == "rehearsal" else "training"
+    assert (shown["kind"], shown["standing"]) == (kind, "stopped")
+    assert shown["method"] == ("linear" if name == "clock" else "horizon")
+    assert shown["phases"] == len(ACTIONS.get(name, range(12)))
+    assert shown["resume"] and shown["checkpoint"]["exists"]
+    assert main(["status", str(RUNS / name)]) == 0
+    assert f"{shown['phases']} phases" in capsys.readouterr().out
+
+
+def test_study_computes_its_verdicts_again(tmp_path):
+    file = tmp_path / "study.json"
+    runs = [f"{name}={RUNS / name}" for name in ACTIONS]
+    assert main(["study", *runs, "--json", str(file)]) == 0
+    found = {
+        run["name"]: run["recheck"] for run in json.loads(file.read_text())["runs"]
+    }
+    for name, verdicts in ACTIONS.items():
+        check = found[name]
+        assert check["phases"] == check["checked"] == check["agreed"] == len(verdicts)
+        assert check["disagreements"] == []
+
+
+def test_checkpoints_are_evaluated(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file, names = tmp_path / "results.json", ["training", "transformer"]
+    runs = [f"{name}={RUNS / name}" for name in names]
+    options = ["--episodes", "2", "--severity", "0", "--device", "cpu", "--no-stand"]
+    assert main(["eval", *runs, *options, "--json", str(file)]) == 0
+    found = json.loads(file.read_text())
+    assert [result["policy"] for result in found] == names
+    assert all(c["episodes"] == 2 for r in found for c in r["columns"].values())
+
+
+@pytest.mark.parametrize("name", ["training", "transformer"])
+def test_resumed_it_goes_on_to_its_end(name, copied):
+    path = copied(name)
+    before, done = journal(path), len(ACTIONS[name])
+    total = 5 if name == "training" else 3
+    run = resume(path)
+    assert run.curriculum.state.phase == done
+    assert len(finish(run)) == total - done
+    assert journal(path).startswith(before)
+    so_far = replay(path / "journal.jsonl")
+    assert so_far.state.ended == f"budget of {total} phases spent"
+    assert so_far.entries[done].evidence.reference_error is not None
+    found = recheck(read_run(path / "journal.jsonl"))
+    assert found.checked == found.agreed == total and not found.disagreements
+
+
+def test_resumed_rehearsal_takes_the_decisions_of_the_whole(copied):
+    path = copied("rehearsal")
+    rehearsal = Rehearsal.resume(path)
+    assert len(rehearsal.curriculum.entries) == 12
+    list(rehearsal.phases())
+    rehearsal.close()
+    whole = replay(RUNS / "rehearsal-whole" / "journal.jsonl").entries
+    found = replay(path / "journal.jsonl").entries
+    assert len(found) == len(whole) > 12
+    for ours, theirs in zip(found, whole, strict=True):
+        assert ours.decision == theirs.decision
+        assert ours.proposal == theirs.proposal
+        assert ours.checkpoint == theirs.checkpoint

@@ -1,0 +1,57 @@
+"""Runs in forked processes, which are killed."""
+
+import gc
+import os
+import signal
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from small_runs import finish, resume
+
+
+def prepare_fork() -> None:
+    """A forked child has none of its parent's threads, and must not wait for them."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    gc.freeze()  # Worlds of its parent's that it cleared away would.
+
+
+def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:
+    """Resume the run in a forked process; return its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        prepare_fork()
+        prepare()
+        finish(resume(path))
+        status = 0
+    finally:
+        os._exit(status)  # No clean-up: this process never leaves the test.
+
+
+def wait(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill(owner: object, name: str, call: int, *, after: bool = False) -> None:
+    """Die before, or after, something is called for that time."""
+    original, calls = getattr(owner, name), []
+
+    def deadly(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == call and not after:
+            die()
+        result = original(*args, **kwargs)
+        if len(calls) == call:
+            die()
+        return result
+
+    setattr(owner, name, deadly)
