@@ -30,6 +30,7 @@ FOREIGN_FLAGS = {
     "--nproc-per-node": "torchrun",
     "--shutdown-timeout": "torchrun",
 }
+FOREIGN_NAMES = {"None", "SeedSequence", "replace"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9.-]*")
 
 NOT_PLAIN = re.compile(
@@ -163,6 +164,24 @@ def test_every_module_and_file_named_exists(page):
     for path in set(re.findall(r"`((?:\w+/)+\w+\.(?:py|toml|xml))`", text)):
         homes = (ROOT, ROOT / "src", ROOT / "src/horizon_rl")
         assert any((home / path).exists() for home in homes), path
+
+
+@cache
+def defined_names() -> frozenset[str]:
+    files = [*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py")]
+    text = "\n".join(file.read_text() for file in files)
+    return frozenset(re.findall(r"\b(?:def|class) (\w+)", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_function_and_class_named_is_defined(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    if page.name == "CHANGELOG.md":  # It names what was, too.
+        return
+    called = re.findall(r"`(?:\w+\.)*(\w+)\([^`\n]*`", prose)
+    classes = re.findall(r"`([A-Z][a-z]+\w*)(?:\.\w+)?`", prose)
+    missing = {*called, *classes} - defined_names() - FOREIGN_NAMES
+    assert not missing, missing
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
