@@ -52,9 +52,9 @@ def test_means_agree_after_every_update():
 def test_check_notices_a_cache_that_was_not_rebuilt(monkeypatch):
     env = Falling(16)
     learner = make_learner(env, replace(SMALL, window=47), check_first_kl=True)
-    train(learner, env, 1)
+    # Room for all that follows: the cache would last without being rebuilt.
     monkeypatch.setattr(learner.actor, "max_steps", 64)
-    train(learner, env, 1)  # From here on there is room for all that follows.
+    train(learner, env, 2)
     live = learner.actor.live
     monkeypatch.setattr(learner.actor, "begin_rollout", lambda num_worlds: live)
     with pytest.raises(AssertionError, match="not the update's"):

@@ -80,11 +80,6 @@ class Cache(Memory):
     """Past tokens a layer attends to."""
 
     @property
-    def room(self) -> int:
-        """Tokens that fit after the history."""
-        return self.raw.shape[1] - self.reach
-
-    @property
     def slot(self) -> int:
         """Where the next token goes."""
         return self.reach + self.num_steps

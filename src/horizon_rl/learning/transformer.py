@@ -122,15 +122,11 @@ class TransformerActor(Actor):
         return self.mlp(self.step(raw, cache)), cache
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
-        """Return a cache with room for more steps and the same past, or none at all.
-
-        It is the same cache if that has the room.
-        """
+        """Free all room of a cache, keeping its past; or make one for `room` steps."""
         if cache is None or cache.num_worlds != num_worlds:
             return self.blank(num_worlds, room)
-        target = cache if cache.room == room else self.blank(num_worlds, room)
-        self.rebuild(target, cache.history())
-        return target
+        self.rebuild(cache, cache.history())
+        return cache
 
     # Buffers made in inference mode could not be written outside of it.
     @torch.inference_mode(False)
