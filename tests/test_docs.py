@@ -21,6 +21,7 @@ PAGES = [*GUIDES, ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*/*.md"))]
 SMALLER = {
     "rehearse": ("--curriculum.max-phases", "6"),
     "train": ("--steps", "1"),
+    "play": ("--size", "160x90"),
 }
 """Flags that let a command end sooner than the docs' readers see it end."""
 
