@@ -79,12 +79,12 @@ class GradientSteps:
         self._columns = (*self._loss_figures, *norms, "learning_rate", "refused")
         # Two recordings: ranks average in between, which none should contain.
         self.compute_gradients = Recorded(self._compute_gradients, device)
-        self._apply_gradients = Recorded(self._apply, device)
+        self.apply_gradients = Recorded(self._apply_gradients, device)
         self._compiled_loss = compiled(self.loss, device, compiles)
         size = storage.minibatch_size(cfg.num_minibatches, actor.is_recurrent)
         self.ids = torch.zeros(size, dtype=torch.long, device=device)
         """The current minibatch."""
-        self._row = torch.zeros(len(self._columns), device=device)
+        self._figures_row = torch.zeros(len(self._columns), device=device)
         sizes = [param.numel() for param in self._params] + [len(self._loss_figures)]
         self.gradient_and_figures = torch.zeros(sum(sizes), device=device)
         """A minibatch's gradient, then the figures of its loss."""
@@ -109,8 +109,8 @@ class GradientSteps:
             self.ids.copy_(ids)
             self.compute_gradients()
             self.ranks.average(self.gradient_and_figures)
-            self._apply_gradients()
-            table.append(self._row.clone())
+            self.apply_gradients()
+            table.append(self._figures_row.clone())
         rows = torch.stack(table).tolist()  # The one time that the host waits.
         return [dict(zip(self._columns, row, strict=True)) for row in rows]
 
@@ -205,7 +205,7 @@ class GradientSteps:
         torch.cat(flat, out=self.gradient_and_figures)
 
     @torch.no_grad()
-    def _apply(self) -> None:
+    def _apply_gradients(self) -> None:
         """Take a step along the computed gradient, and write the row of figures."""
         cfg, rate = self.cfg, self.optimizer.rate
         figures: dict[str, Tensor] = {}
@@ -223,4 +223,4 @@ class GradientSteps:
             self.optimizer.found_inf.copy_(refused)
         self.optimizer.step()
         figures |= {"learning_rate": rate, "refused": self.optimizer.found_inf}
-        self._row.copy_(torch.stack([figures[name] for name in self._columns]))
+        self._figures_row.copy_(torch.stack([figures[name] for name in self._columns]))
