@@ -9,7 +9,7 @@ from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.runs.paths import EVIDENCE, TIMES
-from horizon_rl.runs.read import find, phase_times, read_run
+from horizon_rl.runs.read import find, read_run
 from horizon_rl.support.errors import InputError
 
 TRAIN = {
@@ -105,7 +105,6 @@ def test_times_of_phases_on_record_count_once(write):
         file.write('{"phase": 2, "train_s": 1.0, "probe_s": 1.0, "settle_s": 1.0}\n')
         file.write('{"phase": 0, "train_s": null}\n')
     assert read_run(directory.journal).phase_times().tolist() == [[3, 2, 1], [30, 0, 0]]
-    assert phase_times([], 3).shape == (0, 3)
 
 
 def test_values_of_the_wrong_kind_are_not_found():

@@ -148,7 +148,7 @@ class Journal:
         If that fails (a full disk, an interrupt), the journal is as it was before.
         """
         if not self._is_sound:
-            raise JournalError(f"{self.path} could not be mended: resume the run")
+            raise JournalError(f"{self.path} could not be restored: resume the run")
         line = to_line(encode(entry))
         try:
             written = 0
@@ -180,11 +180,14 @@ class Journal:
 
 def is_locked(path: Path) -> bool:
     """Tell whether a process has the journal open for appending: its run is alive."""
-    if not fcntl:
-        return False
-    with open(path, "rb") as file:
+    try:
+        file = open(path, "rb")
+    except OSError:
+        return False  # Who reads it says why.
+    with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True
     return False

@@ -4,7 +4,7 @@ import time
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -145,8 +145,17 @@ class RunFiles:
         return summarise(self)
 
     def phase_times(self) -> np.ndarray:
-        """Return seconds of training, probes and settling, [phases on record, 3]."""
-        return phase_times(self.times, len(self.entries))
+        """Return seconds of training, probes and settling, [phases on record, 3].
+
+        A line without its phase in the journal is of a phase that runs again.
+        """
+        rows = {}
+        for line in self.times:
+            parts = [find(line, NUMBER, f"{k}_s") for k in ("train", "probe", "settle")]
+            whole = all(part is not None and isfinite(part) for part in parts)
+            if whole and line.get("phase") in range(len(self.entries)):
+                rows[line["phase"]] = parts
+        return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
 
     def coverage(self) -> dict[str, float | None]:
         """Return the coverage of the run's groups at their mastered levels."""
@@ -174,7 +183,7 @@ def read_run(
     folder = journal.parent
     # Logs before the journal: a run that ends meanwhile is shown as it was, and not as
     # one that stopped.
-    locked, age_s = _is_alive(journal), max(0.0, time.time() - last_written(journal))
+    locked, age_s = is_locked(journal), max(0.0, time.time() - last_written(journal))
     times = tuple(read_lines(folder / TIMES))
     tail = None if evidence else TAIL_BYTES
     metrics = tuple(read_lines(folder / METRICS, tail))
@@ -214,30 +223,9 @@ def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
     return data if isinstance(data, kind) else None
 
 
-def phase_times(lines: Iterable[Mapping[str, Any]], num_phases: int) -> np.ndarray:
-    """Return seconds of training, probes and settling, [phases on record, 3].
-
-    A line without its phase in the journal is of a phase that runs again.
-    """
-    rows = {}
-    for line in lines:
-        parts = [find(line, NUMBER, key) for key in ("train_s", "probe_s", "settle_s")]
-        whole = all(part is not None and isfinite(part) for part in parts)
-        if whole and line.get("phase") in range(num_phases):
-            rows[line["phase"]] = parts
-    return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
-
-
 def _settings(header: Header) -> Mapping[str, Any]:
     context = header.context
     return find(context, dict, "train") or find(context, dict, "rehearsal") or {}
-
-
-def _is_alive(journal: Path) -> bool:
-    try:
-        return is_locked(journal)
-    except OSError:
-        return False  # It cannot be read: replay says why.
 
 
 def _read_evidence(

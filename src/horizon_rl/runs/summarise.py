@@ -86,19 +86,12 @@ def _sum_times(run: RunFiles) -> Times | None:
     by_phase = run.phase_times()
     if not len(by_phase):
         return None
-    train, probe, settle = by_phase.sum(axis=0).tolist()
-    total = train + probe + settle
-    whole = total or 1.0
-    return Times(
-        phases=len(by_phase),
-        total_s=total,
-        train_s=train,
-        probe_s=probe,
-        settle_s=settle,
-        train_share=train / whole,
-        probe_share=probe / whole,
-        settle_share=settle / whole,
-    )
+    sums = by_phase.sum(axis=0).tolist()
+    parts = dict(zip(("train", "probe", "settle"), sums, strict=True))
+    total = sum(parts.values())
+    seconds = {f"{name}_s": part for name, part in parts.items()}
+    shares = {f"{name}_share": part / (total or 1.0) for name, part in parts.items()}
+    return Times(phases=len(by_phase), total_s=total, **seconds, **shares)
 
 
 def _budget(run: RunFiles) -> BudgetSummary | None:

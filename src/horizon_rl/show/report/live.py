@@ -146,11 +146,7 @@ class LivePage:
     def _stamps(self) -> tuple[Stamp, Stamp]:
         """Return what tells that a phase was judged, and that one goes on."""
         journal = self._source.journal
-        try:
-            locked = is_locked(journal)
-        except OSError:
-            locked = False
-        judged = (locked, *map(_stamp, judged_files(journal)))
+        judged = (is_locked(journal), *map(_stamp, judged_files(journal)))
         return judged, _stamp(metrics_file(journal))
 
 
