@@ -7,6 +7,10 @@ import pytest
 
 pytest.importorskip("mujoco")
 pytest.importorskip("imageio_ffmpeg", reason="needs the extra viewer")
+pytest.importorskip("imageio", reason="needs the extra viewer")
+
+import imageio.v2 as imageio
+import imageio_ffmpeg
 
 from horizon_rl.cli import main
 from horizon_rl.policies.load import load_policy
@@ -34,8 +38,6 @@ def needs_gl():
 
 
 def read_movie(path: Path) -> tuple[dict, np.ndarray]:
-    import imageio_ffmpeg
-
     reader = imageio_ffmpeg.read_frames(str(path))
     facts = next(reader)
     width, height = facts["size"]
@@ -71,7 +73,8 @@ def test_push_is_marked_in_red():
     assert red[0] == 0 and red[1] > 50
 
 
-def test_montage_shows_the_seven_robots_of_the_paper():
+def test_montage_shows_the_seven_robots_of_the_paper(monkeypatch, tmp_path):
+    monkeypatch.setattr("horizon_rl.viewer.montage.PACE_S", 0.6)
     sessions = start_parade(load_policy("base-mlp"), (0.8, 0.0, 0.0))
     assert [session.body.robot for session in sessions] == list(PAPER_ROBOTS)
     cfg = MovieCfg(width=640, height=300, fps=5.0)
@@ -83,7 +86,9 @@ def test_montage_shows_the_seven_robots_of_the_paper():
             row * 150 + 40 : row * 150 + 150, column * 160 : column * 160 + 160
         ]
         assert (np.abs(last[panel].astype(int) - first[panel]) > 60).sum() > 20
-    picture = draw_parade(sessions)
+    path = tmp_path / "seven.png"
+    movie.write_picture(path, draw_parade(sessions))
+    picture = imageio.imread(path)
     assert picture.shape[1] > 800 and picture.shape[0] > 600
     assert picture.std() > 10.0
 

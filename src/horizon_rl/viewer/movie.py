@@ -85,9 +85,16 @@ def write_movie(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
     with TemporaryDirectory() as folder:
         # imageio would not let ffmpeg write a file that is called .gif.
         aside = Path(folder, "movie.mp4")
-        with imageio.get_writer(
-            aside, format="FFMPEG", fps=fps, macro_block_size=2, **encoder
-        ) as writer:
+        # Any: imageio's stubs do not know what a writer can do.
+        writer: Any = imageio.get_writer(
+            aside,
+            format="FFMPEG",
+            fps=fps,
+            macro_block_size=2,
+            ffmpeg_log_level="error",
+            **encoder,
+        )
+        with writer:
             for frame in frames:
                 writer.append_data(frame)
         write_file(path, aside.read_bytes())

@@ -120,7 +120,7 @@ class Panel:
             lambda: session.body.robot,
         )
         with gui.add_folder("Interventions"):
-            self._changes_body = [
+            self._changes_body: list[Any] = [
                 self._on(
                     gui.add_checkbox(name, False),
                     partial(self._intervene, name),
