@@ -124,8 +124,8 @@ class VelocityEnv:
     ) -> TensorDict:
         """Change the scenarios of running episodes, which keep their rows and go on.
 
-        The worlds continue from the start states of the new rows: put in there where
-        they are.
+        The worlds continue from the start states of the new rows, which the caller sets
+        to where the robots are now.
 
         Args:
             scenarios: As many as before.
