@@ -13,6 +13,7 @@ from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.onnx import OnnxPolicy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
 
@@ -79,6 +80,14 @@ def test_memory_is_fed_back_and_blank_at_every_start(tmp_path, worlds, names):
     # Another number of worlds: nothing of the past is left.
     policy.reset(torch.ones(2, dtype=torch.bool))
     assert act(policy, obs[:2])[:, 0].tolist() == [1, 1]
+
+
+def test_one_robot_steps_with_a_memory_of_its_own(tmp_path):
+    policy = OnnxPolicy(counter(tmp_path / "c.onnx").read_bytes())
+    obs, memory, other = np.zeros((1, 45), np.float32), policy.blank(1), policy.blank(1)
+    assert [policy.step(obs, memory)[0, 0] for _ in range(3)] == [1, 2, 3]
+    assert policy.step(obs, other)[0, 0] == 1
+    assert (memory["h"] == 3).all() and policy.inputs["h"] == (1, 12)
 
 
 def linear(path: Path, shape: list, width: int, num_actions: int = 12) -> Path:

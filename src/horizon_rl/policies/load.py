@@ -16,7 +16,8 @@ from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.named_code import find_code
 from horizon_rl.support.records import decode, dumps
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, Policy
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR
+from horizon_rl.task import Policy as Policy
 
 STAND = "stand"
 ACCEPTED = (
