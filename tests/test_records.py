@@ -12,6 +12,7 @@ from horizon_rl.support.records import (
     decode_value,
     dumps,
     encode,
+    flatten,
     inside,
 )
 
@@ -92,3 +93,12 @@ def test_what_a_class_itself_refuses_is_placed_too():
 
     with pytest.raises(FieldError, match=r"^Picky: 3 will not do$"):
         decode(Picky, {"n": 3})
+
+
+def test_flatten_names_every_value_by_its_path():
+    groups = [{"name": "mass", "draws": 1}, {"draws": 2}]
+    data = {"seed": 3, "learner": {"sizes": (8, 8)}, "groups": groups, "empty": {}}
+    assert flatten(data) == {
+        **{"seed": 3, "learner.sizes": (8, 8), "groups.mass.name": "mass"},
+        **{"groups.mass.draws": 1, "groups.1.draws": 2},
+    }

@@ -14,7 +14,7 @@ from rich.console import Console
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.show.table import Table, print_table
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import encode
+from horizon_rl.support.records import encode, flatten
 
 CatalogueFlag = Annotated[
     Path | None,
@@ -102,21 +102,13 @@ def refuse_changes(
         recorded: What the run was started with.
         allowed: Settings that may change.
     """
-    was, usual = _flat(encode(recorded)), _flat(encode(default))
+    was, usual = flatten(encode(recorded)), flatten(encode(default))
     changed = [
         f"--{key.replace('_', '-')} (is {was.get(key)})"
-        for key, value in _flat(encode(given)).items()
+        for key, value in flatten(encode(given)).items()
         if value not in (usual.get(key), was.get(key)) and key not in allowed
     ]
     if changed:
         raise InputError(
             f"a resumed run keeps its settings; leave out {', '.join(changed)}"
         )
-
-
-def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat = {}
-    for key, value in data.items():
-        inner = isinstance(value, dict)
-        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
-    return flat

@@ -1,10 +1,10 @@
 """A run's figures for TensorBoard and, if asked for, Weights & Biases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from horizon_rl.curriculum import Entry, Evidence, State
+from horizon_rl.curriculum import Entry, State
 from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.protocols import Iteration
@@ -43,36 +43,38 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
 
 
 def write_iteration(writer: "SummaryWriter", iteration: Iteration) -> None:
-    step = iteration.env_steps
-    writer.add_scalar("train/reward", iteration.reward, step)
-    if iteration.episode_length is not None and iteration.tracking_error is not None:
-        writer.add_scalar("train/episode_length", iteration.episode_length, step)
-        writer.add_scalar("train/tracking_error", iteration.tracking_error, step)
-    writer.add_scalar("time/collect_s", iteration.collect_s, step)
-    writer.add_scalar("time/learn_s", iteration.learn_s, step)
-    for name, value in iteration.figures.items():
-        writer.add_scalar(f"learn/{name}", value, step)
+    values = {
+        "train/reward": iteration.reward,
+        "train/episode_length": iteration.episode_length,
+        "train/tracking_error": iteration.tracking_error,
+        "time/collect_s": iteration.collect_s,
+        "time/learn_s": iteration.learn_s,
+        **{f"learn/{name}": value for name, value in iteration.figures.items()},
+    }
+    _write(writer, values, iteration.env_steps)
 
 
 def write_phase(
     writer: "SummaryWriter", entry: Entry, state: State, catalogue: Catalogue
 ) -> None:
     """Write what a judged phase showed, and where it leaves the frontiers."""
-    step, decision = state.env_steps, entry.decision
-    for name, value in _gate_values(entry.evidence).items():
-        writer.add_scalar(f"gate/{name}", value, step)
-    writer.add_scalar("verdict/outcome", OUTCOME[decision.action], step)
-    writer.add_scalar("verdict/score", decision.verdict.score, step)
-    writer.add_text("verdict/reason", decision.reason, step)
-    coverage = catalogue.coverage(state.mastered)
-    for group, level in state.mastered.items():
-        writer.add_scalar(f"mastered/{group}", level, step)
-        writer.add_scalar(f"coverage/{group}", coverage[group], step)
-    for group, level in entry.proposal.levels.items():
-        writer.add_scalar(f"trained/{group}", level, step)
-    writer.add_scalar("mastered/difficulty", state.difficulty, step)
+    decision, coverage = entry.decision, catalogue.coverage(state.mastered)
+    values = {
+        **{f"gate/{name}": getattr(entry.evidence, name) for name in MEASURED},
+        "verdict/outcome": OUTCOME[decision.action],
+        "verdict/score": decision.verdict.score,
+        **{f"mastered/{group}": level for group, level in state.mastered.items()},
+        **{f"coverage/{group}": coverage[group] for group in state.mastered},
+        **{f"trained/{group}": level for group, level in entry.proposal.levels.items()},
+        "mastered/difficulty": state.difficulty,
+    }
+    _write(writer, values, state.env_steps)
+    writer.add_text("verdict/reason", decision.reason, state.env_steps)
 
 
-def _gate_values(evidence: Evidence) -> dict[str, float]:
-    values = {name: getattr(evidence, name) for name in MEASURED}
-    return {name: value for name, value in values.items() if value is not None}
+def _write(
+    writer: "SummaryWriter", values: Mapping[str, float | None], step: int
+) -> None:
+    for name, value in values.items():
+        if value is not None:
+            writer.add_scalar(name, value, step)

@@ -43,6 +43,28 @@ def encode(value: Any) -> dict[str, Any]:
     return asdict(value)
 
 
+def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Name every value by its path, `learner.ppo.num_steps`.
+
+    Mappings in a list go by the name that they have, else by their number.
+    """
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, list | tuple) and any(
+            isinstance(v, Mapping) for v in value
+        ):
+            names = (
+                v.get("name", k) if isinstance(v, Mapping) else k
+                for k, v in enumerate(value)
+            )
+            value = dict(zip(names, value, strict=True))
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
 def dumps(data: Any) -> str:
     """Write JSON on one line; refuses NaN, which other readers could not read."""
     return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))

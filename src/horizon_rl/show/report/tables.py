@@ -1,17 +1,15 @@
 """Tables of a report that the terminal has not: runs, verdicts, settings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
-from horizon_rl.runs.read import find
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.board import DONE
 from horizon_rl.show.numbers import show_count, show_number
 from horizon_rl.show.report.gather import ReportedRun
 from horizon_rl.show.status_board import describe_origin
 from horizon_rl.show.table import Table
-from horizon_rl.support.records import encode
+from horizon_rl.support.records import encode, flatten
 
 
 def describe_run(run: ReportedRun) -> str:
@@ -61,22 +59,17 @@ def decisions_table(run: ReportedRun) -> Table:
 
 def settings_table(run: ReportedRun) -> Table:
     """Lay out all that a run was started with, by its journal."""
-    rows = tuple(_flat(encode(run.files.journal.header)))
+    settings = flatten(encode(run.files.journal.header))
+    rows = tuple(
+        (
+            name,
+            ", ".join(map(str, value))
+            if isinstance(value, list | tuple)
+            else str(value),
+        )
+        for name, value in settings.items()
+    )
     return Table("", ("setting", "value"), rows, align="l")
-
-
-def _flat(data: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Name every value by its path; a list of plain values is one value."""
-    if isinstance(data, list | tuple) and any(isinstance(x, Mapping) for x in data):
-        # What has a name of its own goes by it, and not by its number.
-        data = {str(find(x, str, "name") or k): x for k, x in enumerate(data)}
-    if isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _flat(value, f"{where}.{key}" if where else str(key))
-    elif isinstance(data, list | tuple):
-        yield where, ", ".join(map(str, data))
-    else:
-        yield where, str(data)
 
 
 def mean_coverage(run: ReportedRun) -> float | None:
