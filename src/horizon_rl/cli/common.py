@@ -59,21 +59,16 @@ def check_outputs(figures: Path | None, json: Path | None) -> None:
         check_file("--json", json)
 
 
-def check_file(flag: str, path: Path) -> None:
-    """Refuse a place where no file can be."""
+def check_file(flag: str, path: Path, suffix: str = "") -> None:
+    """Refuse a place where no file can be, or not one with that suffix."""
+    if suffix and path.suffix.lower() != suffix:
+        raise InputError(f"{flag} {path}: the name must end in {suffix}")
     if not path.parent.is_dir():
         raise InputError(f"{flag} {path}: no folder {path.parent}")
     if path.is_dir():
         raise InputError(f"{flag} {path}: a folder, not a file")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{flag} {path}: {path.parent} cannot be written to")
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a place where no PNG file can be."""
-    if path.suffix.lower() != ".png":
-        raise InputError(f"--picture {path}: the name must end in .png")
-    check_file("--picture", path)
 
 
 class Terminal(Console):

@@ -51,9 +51,9 @@ class ExportCmd:
 
 
 def run(cmd: ExportCmd) -> None:
-    _check_out("OUT", cmd.out, ".onnx")
+    check_file("OUT", cmd.out, ".onnx")
     if cmd.mjcf:
-        _check_out("--mjcf", cmd.mjcf, ".xml")
+        check_file("--mjcf", cmd.mjcf, ".xml")
         if Path(cmd.robot).suffix:
             raise InputError(
                 f"--mjcf writes robots of `horizon robots`; {cmd.robot} is a file already"
@@ -68,13 +68,6 @@ def run(cmd: ExportCmd) -> None:
         write_file(cmd.mjcf, standalone_mjcf(cmd.robot).encode())
     write_file(cmd.out, exported.content)
     _print(cmd, exported)
-
-
-def _check_out(flag: str, path: Path, suffix: str) -> None:
-    """Refuse a place that nothing can be written to before the work begins."""
-    if path.suffix != suffix:
-        raise InputError(f"{flag} {path}: the name must end in {suffix}")
-    check_file(flag, path)
 
 
 def _print(cmd: ExportCmd, exported: Exported) -> None:

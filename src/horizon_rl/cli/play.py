@@ -13,7 +13,6 @@ from rich.progress import track
 from horizon_rl.cli.common import (
     CatalogueFlag,
     check_file,
-    check_picture,
     read_catalogue,
     split_name,
 )
@@ -135,7 +134,7 @@ def _check(cmd: PlayCmd) -> None:
         check_file("--video", cmd.video)
         check_movie(cmd.video)
     if cmd.picture:
-        check_picture(cmd.picture)
+        check_file("--picture", cmd.picture, ".png")
 
 
 def _load(text: str) -> EvaluatedPolicy:

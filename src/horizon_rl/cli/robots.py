@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from horizon_rl import robots
-from horizon_rl.cli.common import Terminal, check_picture, print_json
+from horizon_rl.cli.common import Terminal, check_file, print_json
 from horizon_rl.robots import Leg, Morphology, Robot
 from horizon_rl.show.robot_sheet import save_robots
 from horizon_rl.show.table import Table
@@ -42,7 +42,7 @@ class RobotsCmd:
 
 def run(cmd: RobotsCmd) -> None:
     if cmd.picture:
-        check_picture(cmd.picture)
+        check_file("--picture", cmd.picture, ".png")
     bodies = [robots.load_body(name) for name in cmd.name]
     if not bodies and not cmd.mjcf:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]

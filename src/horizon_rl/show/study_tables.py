@@ -1,11 +1,11 @@
-"""A study as tables: for the terminal, and as Markdown for a page of results."""
+"""A study as tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from horizon_rl.evaluation.statistics import Spread
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic
 from horizon_rl.evaluation.studies.plateau import LengthTrend
-from horizon_rl.evaluation.studies.study import MethodStudy, Study
+from horizon_rl.evaluation.studies.study import Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.show.numbers import NONE, show_number, show_percent, show_spread
 from horizon_rl.show.table import Table
@@ -29,39 +29,43 @@ def study_tables(study: Study) -> list[Table]:
 
 def outcome_table(study: Study) -> Table:
     going = [run.label for run in study.runs if not run.finished]
+    counts = ("phases", "commits", "rollbacks")
     return Table(
         "What the runs came to, mean ± s.d. over training seeds",
-        ("method", "seeds", "phases", "commits", "rollbacks", "env steps, M"),
-        _rows(
-            study,
-            lambda m: (
-                str(m.runs),
-                show_spread(m.costs["phases"]),
-                show_spread(m.costs["commits"]),
-                show_spread(m.costs["rollbacks"]),
+        ("method", "seeds", *counts, "env steps, M"),
+        tuple(
+            (
+                *(m.name, str(m.runs)),
+                *(show_spread(m.costs[key]) for key in counts),
                 show_spread(m.costs["env_steps"], 1e-6, digits=2),
-            ),
+            )
+            for m in study.methods
         ),
         (f"Not at their end yet: {', '.join(going)}.",) if going else (),
     )
 
 
 def costs_table(study: Study) -> Table:
-    keys = ("rolled_back_share", "probe_share")
-    times = ("train_time_share", "probe_time_share", "settle_time_share")
+    columns = {
+        "steps\nrolled back": ("rolled_back_share", 100.0, 0),
+        "steps\nprobes": ("probe_share", 100.0, 0),
+        "hours": ("time_s", 1.0 / 3600.0, 2),
+        "time\ntraining": ("train_time_share", 100.0, 0),
+        "time\nprobes": ("probe_time_share", 100.0, 0),
+        "time\nsettling": ("settle_time_share", 100.0, 0),
+    }
     return Table(
         "Where env steps and time went, %, mean ± s.d. over training seeds",
-        (
-            *("method", "steps\nrolled back", "steps\nprobes", "hours"),
-            *("time\ntraining", "time\nprobes", "time\nsettling"),
-        ),
-        _rows(
-            study,
-            lambda m: (
-                *(show_spread(m.costs[key], 100.0, digits=0) for key in keys),
-                show_spread(m.costs["time_s"], 1.0 / 3600.0, digits=2),
-                *(show_spread(m.costs[key], 100.0, digits=0) for key in times),
-            ),
+        ("method", *columns),
+        tuple(
+            (
+                m.name,
+                *(
+                    show_spread(m.costs[key], scale, digits=digits)
+                    for key, scale, digits in columns.values()
+                ),
+            )
+            for m in study.methods
         ),
         ("Settling: judging, writing checkpoint and journal, or restoring.",),
     )
@@ -71,20 +75,17 @@ def coverage_table(study: Study, baseline: Mapping[str, float] | None = None) ->
     """Lay out coverage by method and group, with a row for `baseline` if it is given."""
     groups = list(dict.fromkeys(group for run in study.runs for group in run.coverage))
     by_clock = dict.fromkeys(run.name for run in study.runs if run.by_clock)
-    levels = [show_percent((baseline or {}).get(g), 0) for g in groups]
     note = f"By the clock, so given and not mastered: {', '.join(by_clock)}."
+    rows = [
+        (m.name, *(show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups))
+        for m in study.methods
+    ]
+    if baseline:
+        rows.append(("baseline", *(show_percent(baseline.get(g), 0) for g in groups)))
     return Table(
         "Coverage at the mastered levels, %, mean ± s.d. over training seeds",
         ("method", *groups),
-        (
-            *_rows(
-                study,
-                lambda m: [
-                    show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups
-                ],
-            ),
-            *([("baseline", *levels)] if baseline else []),
-        ),
+        tuple(rows),
         (note,) if by_clock else (),
     )
 
@@ -118,17 +119,10 @@ def recheck_table(study: Study) -> Table:
 
 
 def self_failure_table(study: Study) -> Table:
-    rates = ("paired", "unpaired", "halves")
-    sizes = {
-        method.name: sorted(
-            {
-                n
-                for run in study.runs
-                if run.name == method.name and (n := run.gate_stability.scenarios)
-            }
-        )
-        for method in study.methods
-    }
+    sizes: dict[str, set[int]] = {}
+    for run in study.runs:
+        if run.gate_stability.scenarios:
+            sizes.setdefault(run.name, set()).add(run.gate_stability.scenarios)
     return Table(
         "How often a committed policy fails gate C against itself, %, mean ± s.d.",
         (
@@ -137,13 +131,15 @@ def self_failure_table(study: Study) -> Table:
         ),
         tuple(
             (
-                method.name,
-                show_spread(method.gate_stability["commits"]),
-                ", ".join(map(str, sizes[method.name])),
-                *(show_spread(method.gate_stability[rate], 100.0) for rate in rates),
+                *(m.name, show_spread(m.gate_stability["commits"])),
+                ", ".join(map(str, sorted(sizes[m.name]))),
+                *(
+                    show_spread(m.gate_stability[rate], 100.0)
+                    for rate in ("paired", "unpaired", "halves")
+                ),
             )
-            for method in study.methods
-            if sizes[method.name]
+            for m in study.methods
+            if m.name in sizes
         ),
         (
             "On the same scenarios, as gate C compares: 0 by construction, where physics",
@@ -253,12 +249,6 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
 
 def _has(spread: Spread | None) -> bool:
     return spread is not None and spread.mean > 0.0
-
-
-def _rows(
-    study: Study, cells: Callable[[MethodStudy], Sequence[str]]
-) -> tuple[tuple[str, ...], ...]:
-    return tuple((method.name, *cells(method)) for method in study.methods)
 
 
 def _show_trend(trend: LengthTrend | None) -> tuple[str, str]:
