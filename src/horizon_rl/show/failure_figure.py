@@ -27,8 +27,7 @@ def failure_figure(factors: "Sequence[Factor]", title: str = "") -> Any:
         share = [100.0 * b.success for b in factor.bins]
         ax.plot(middles, share, "o-", color=DOTS, markersize=4)
         unit = f", {factor.unit}" if factor.unit else ""
-        ax.set_xlabel(f"{factor.name}{unit}")
-        ax.set_ylim(-3, 103)
+        ax.set(xlabel=f"{factor.name}{unit}", ylim=(-3, 103))
         ax.grid(alpha=0.3)
     for ax in axes[len(factors) :]:
         ax.set_visible(False)

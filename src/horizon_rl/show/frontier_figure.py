@@ -48,9 +48,7 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
         phases.append(start + 1)
         mastered.append(level if committed else before)
     panel.step(phases, mastered, where="post", color=MASTERED, lw=1.5)
-    panel.set_ylim(-0.04, 1.06)
-    panel.set_xlim(0, max(len(entries), 1))
-    panel.set_yticks((0.0, 0.5, 1.0))
+    panel.set(xlim=(0, max(len(entries), 1)), ylim=(-0.04, 1.06), yticks=(0, 0.5, 1))
     panel.set_ylabel(group, rotation=0, ha="right", va="center")
     panel.grid(axis="y", lw=0.4, alpha=0.5)
 

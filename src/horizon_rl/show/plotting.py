@@ -15,6 +15,7 @@ COLOURS = (
 MARKERS = "osD^vPX<>"
 COMMIT, ROLLBACK, HOLD = "#1a7f37", "#cf222e", "#b08800"
 FAINT = "#8c959f"
+ALL_STEPS = "env steps, millions, rolled-back phases and probes included"
 
 
 def new_figure(

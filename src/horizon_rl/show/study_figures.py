@@ -11,7 +11,13 @@ from horizon_rl.evaluation.studies.study import Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.show.frontier_figure import frontier_figure
-from horizon_rl.show.plotting import add_legend, name_styles, new_figure, save_figure
+from horizon_rl.show.plotting import (
+    ALL_STEPS,
+    add_legend,
+    name_styles,
+    new_figure,
+    save_figure,
+)
 
 SUCCESS = f"success in {SUITE} {SEVERITY:g}, {COLUMN}, %"
 
@@ -87,10 +93,8 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
     if baseline:
         axes.plot([], [], color="black", lw=1.5, label="baseline")
     axes.set_xticks(range(len(groups)), groups)
-    axes.set_ylim(0, 105)
-    axes.set_ylabel("coverage, %")
+    axes.set(ylim=(0, 105), ylabel="coverage, %", axisbelow=True)
     axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
     add_legend(figure, number + bool(baseline))
     return figure
 
@@ -118,10 +122,7 @@ def cost_figure(study: Study) -> Any:
         for k, (x, y) in enumerate(lines):
             label = curve.method if k == 0 else None
             axes.plot(x / 1e6, 100.0 * y, **bold, label=label)
-    axes.set_xlim(left=0.0)
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("env steps, millions, rolled-back phases and probes included")
-    axes.set_ylabel("success, %")
+    axes.set(xlim=(0.0, None), ylim=(0.0, None), xlabel=ALL_STEPS, ylabel="success, %")
     axes.grid(alpha=0.3)
     add_legend(figure, len(study.curves))
     return figure

@@ -13,6 +13,7 @@ from horizon_rl.runs.read import RunFiles
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.board import DONE
 from horizon_rl.show.plotting import (
+    ALL_STEPS,
     COMMIT,
     FAINT,
     HOLD,
@@ -106,8 +107,7 @@ def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
         ax.plot([], [], color=FAINT, lw=2, label="stand")
     ax.set_yticks(rows, columns)
     ax.invert_yaxis()
-    ax.set_xlim(-2, 102)
-    ax.set_xlabel("success, %")
+    ax.set(xlim=(-2, 102), xlabel="success, %")
     ax.grid(axis="x", alpha=0.3)
     add_legend(figure, len(policies) + 1)
     return figure
@@ -134,9 +134,7 @@ def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
             label=None if run.name in seen else run.name,
         )
         seen.add(run.name)
-    ax.set_xlim(left=0.0)
-    ax.set_ylim(0.0, 1.05)
-    ax.set_xlabel("env steps, millions, rolled-back phases and probes included")
+    ax.set(xlim=(0.0, None), ylim=(0.0, 1.05), xlabel=ALL_STEPS)
     ax.set_ylabel("mean mastered level")
     ax.grid(alpha=0.3)
     add_legend(figure, len(seen))
@@ -161,8 +159,7 @@ def steps_figure(runs: Mapping[str, RunSummary]) -> Any:
     ax.barh(0, 0, color=FAINT, alpha=0.35, label="pale: probes")
     ax.set_yticks(range(len(runs)), list(runs))
     ax.invert_yaxis()
-    ax.set_xlabel("env steps, millions")
+    ax.set(xlabel="env steps, millions", axisbelow=True)
     ax.grid(axis="x", alpha=0.3)
-    ax.set_axisbelow(True)
     add_legend(figure, 4)
     return figure
