@@ -1,13 +1,17 @@
-"""What the tests let two ranks do: python -m torch.distributed.run ... rank_work.py WHAT.
+"""What the tests let two ranks do: python rank_work.py FOLDER.
 
-`die` and `fail` start a run, with a rank 1 that does not get far; `measure` goes on with
-a run that was killed, and does what is best looked at from inside, and leaves what it saw for the
-test to judge.
+Three sessions, one after the other: `die` and `fail` start a run, with a rank 1 that does
+not get far; `measure` goes on with the run that was killed, and does what is best looked
+at from inside, and leaves what it saw for the test to judge.
 """
 
+import atexit
+import json
 import os
+import shutil
 import signal
 import sys
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,8 @@ from small_runs import (
     weights,
 )
 from tensordict import TensorDict
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains.distribution import AtLevels
@@ -263,9 +269,51 @@ def measure(ranks: Ranks, out: Path) -> None:
     print(f"rank {ranks.rank} speaks")
 
 
-if __name__ == "__main__":
-    what, path = sys.argv[1], Path(sys.argv[2])
-    if what in ("die", "fail"):
+# Sessions.
+
+
+def work(what: str, out: Path) -> None:
+    """Do what one rank of a session does, with its output in files."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        file = os.open(out / f"{what}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(file, number)
+    if what != "measure":
         break_rank_1(10, die if what == "die" else fail)
-    with join("cpu") as ranks:
-        (measure if what == "measure" else train)(ranks, path)
+    try:
+        with join("cpu") as ranks:
+            if what == "measure":
+                measure(ranks, out)
+            else:
+                train(ranks, out / what)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        atexit._run_exitfuncs()  # As a process that was not forked ends.
+
+
+def launch(what: str, out: Path) -> bool:
+    """Start two ranks as torchrun does, but forked: they have all imports already."""
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=2,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        run_id=what,
+        max_restarts=0,
+        start_method="fork",
+    )
+    try:
+        elastic_launch(config, work)(what, out)
+    except ChildFailedError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1])
+    ended_well = {what: launch(what, out) for what in ("die", "fail")}
+    shutil.copytree(out / "die", out / "killed")
+    ended_well["measure"] = launch("measure", out)
+    (out / "sessions.json").write_text(json.dumps(ended_well))

@@ -2,11 +2,9 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -30,59 +28,39 @@ from horizon_rl.training.context import read_context
 WORK = Path(__file__).with_name("rank_work.py")
 
 
-def start_ranks(what: str, path: Path) -> subprocess.Popen:
-    """Start two ranks."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", "2", str(WORK), what, str(path)]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory) -> Path:
+    """Return the folder of three sessions of two ranks, see `rank_work`."""
+    out = tmp_path_factory.mktemp("ranks")
+    done = subprocess.run(
+        [sys.executable, str(WORK), str(out)],
+        capture_output=True,
         text=True,
+        timeout=180,  # Ranks that wait for each other would take half an hour.
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-
-
-class Ended(NamedTuple):
-    """How a session of ranks ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def wait(process: subprocess.Popen) -> Ended:
-    """Wait for its end; ranks that wait for each other would take half an hour."""
-    try:
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    return Ended(process.returncode, out, err)
-
-
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory) -> dict[str, tuple[Ended, Path]]:
-    """Return how runs ended whose rank 1 was killed, or failed, and where they are."""
-    paths = {what: tmp_path_factory.mktemp(what) / "run" for what in ("die", "fail")}
-    started = {what: start_ranks(what, path) for what, path in paths.items()}
-    return {what: (wait(process), paths[what]) for what, process in started.items()}
-
-
-@pytest.fixture(scope="module")
-def measured(broken, tmp_path_factory):
-    """Return what two ranks saw, see `rank_work.measure`, and their output."""
-    out = tmp_path_factory.mktemp("measured")
-    shutil.copytree(broken["die"][1], out / "killed")
-    done = wait(start_ranks("measure", out))
     assert done.returncode == 0, done.stderr
-    seen = [torch.load(out / f"rank-{k}.pt", weights_only=False) for k in range(2)]
-    return seen, done, out
+    return out
+
+
+@pytest.fixture(scope="module")
+def ended_well(sessions) -> dict[str, bool]:
+    """Tell of every session whether both ranks did."""
+    return json.loads((sessions / "sessions.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def measured(sessions, ended_well):
+    """Return what two ranks saw, see `rank_work.measure`, and where."""
+    assert ended_well["measure"], (sessions / "measure.stderr").read_text()
+    files = [sessions / f"rank-{k}.pt" for k in range(2)]
+    return [torch.load(file, weights_only=False) for file in files], sessions
 
 
 @pytest.fixture
 def finished(measured) -> Path:
     """Return the directory of a run of two ranks."""
-    return measured[2] / "finished"
+    return measured[1] / "finished"
 
 
 def assert_close(found, expected, **options) -> None:
@@ -122,27 +100,26 @@ def test_gate_l_judges_the_episodes_of_all_ranks(finished):
     assert (first.episodes, first.length) == (32, 1.0)
 
 
-def test_killed_and_resumed_equals_uninterrupted_to_the_bit(broken, measured, finished):
-    killed, left = broken["die"]
-    assert killed.returncode != 0
+def test_killed_and_resumed_equals_uninterrupted_to_the_bit(ended_well, finished):
+    assert not ended_well["die"]
+    left, run = finished.with_name("die"), finished.with_name("killed")
     assert len(replay(left / "journal.jsonl").entries) == 2
-    run = measured[2] / "killed"
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5 * ITERATIONS
     assert journal(run) == journal(finished)
 
 
-def test_error_on_one_rank_ends_all_with_its_message(broken):
-    done, _ = broken["fail"]
-    assert done.returncode != 0
-    assert done.stderr.count("RunError: rank 1: the roof fell in\n") == 1
-    assert "lost touch" not in done.stderr
+def test_error_on_one_rank_ends_all_with_its_message(ended_well, sessions):
+    assert not ended_well["fail"]
+    said = (sessions / "fail.stderr").read_text()
+    assert said.count("RunError: rank 1: the roof fell in\n") == 1
+    assert "lost touch" not in said
 
 
 # One mind.
 
 
 def test_gradients_and_steps_are_those_of_all_worlds_together(measured):
-    seen, _, _ = measured
+    seen, _ = measured
     for actor, expected in whole().items():
         for rank, found in enumerate(s["halves"][actor] for s in seen):
             own = expected["advantages"].chunk(2, dim=1)[rank]
@@ -169,7 +146,7 @@ def test_halves_alone_would_not_do(measured):
 
 
 def test_merged_normaliser_is_that_of_all_data(measured):
-    seen, _, _ = measured
+    seen, _ = measured
     expected = normalise(normaliser_rows().flatten(0, 2))
     for s in seen:
         assert_close(s["normaliser"], expected)
@@ -195,7 +172,7 @@ def test_ranks_have_their_own_scenarios_and_actions(measured):
 
 
 def test_ranks_that_differ_are_an_error_on_all_before_anything_is_saved(measured):
-    seen, _, out = measured
+    seen, out = measured
     for s in seen:
         assert "rank 1 no longer agrees with rank 0: 'critic." in s["disagreement"]
     committed = committed_folder(out / "disagreement")
@@ -222,7 +199,7 @@ def test_budget_of_minutes_is_judged_by_the_clock_of_rank_0(measured):
 
 
 def test_cut_in_two_it_ends_as_the_uninterrupted_run(measured, finished):
-    seen, _, out = measured
+    seen, out = measured
     assert journal(out / "cut-0") == journal(finished)
     assert not (out / "cut-1").exists()
     checkpoint = committed_folder(finished)
@@ -234,10 +211,11 @@ def test_cut_in_two_it_ends_as_the_uninterrupted_run(measured, finished):
 
 
 def test_rank_0_decides_and_speaks(measured):
-    seen, done, _ = measured
+    seen, out = measured
     assert [s["once"] for s in seen] == [0, 0]
     assert [s["gathered"] for s in seen] == [[0, 1], [0, 1]]
-    assert "rank 0 speaks" in done.stdout and "rank 1 speaks" not in done.stdout
+    said = (out / "measure.stdout").read_text()
+    assert "rank 0 speaks" in said and "rank 1 speaks" not in said
 
 
 def test_run_is_resumed_by_as_many_ranks_as_it_began_with(measured):
