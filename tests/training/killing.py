@@ -13,9 +13,9 @@ from small_runs import finish, resume
 
 def prepare_fork() -> None:
     """A forked child has none of its parent's threads, and must not wait for them."""
+    gc.freeze()  # Worlds of its parent's that it cleared away would.
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    gc.freeze()  # Worlds of its parent's that it cleared away would.
 
 
 def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:

@@ -1,4 +1,4 @@
-"""Looks at a running phase: what is settled ends early."""
+"""The loop: it sees protocols only; and looks at a running phase end what is settled."""
 
 from dataclasses import replace
 
@@ -18,9 +18,21 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import EarlyCfg, Entry, Horizon
+from horizon_rl.curriculum import (
+    CheckpointRef,
+    Curriculum,
+    CurriculumCfg,
+    EarlyCfg,
+    Entry,
+    Horizon,
+)
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.rehearsal import SyntheticCfg
+from horizon_rl.rehearsal.synthetic import novice
+from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
 from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.loop import run_phases as phases_of
+from horizon_rl.training.protocols import Iteration, Recorder
 
 FINE = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=0.0)
 COLLAPSED = EarlyCfg(looks=(0.5, 0.75), min_episodes=2, collapse=2.0)
@@ -33,6 +45,100 @@ def watched(early: EarlyCfg, **changes) -> TrainCfg:
 
 def iterations(entries: list[Entry]) -> list[int]:
     return [entry.evidence.iterations for entry in entries]
+
+
+# The loop without simulator, learner and disk.
+
+
+def rehearse(max_phases: int = 6, recorder: Recorder | None = None):
+    cfg = SyntheticCfg()
+    method = Horizon(cfg=CurriculumCfg(max_phases=max_phases))
+    curriculum = Curriculum(["mass", "com"], method)
+    learner = SyntheticLearner(novice(("mass", "com"), cfg, 0), cfg)
+    worlds = SyntheticWorlds(cfg, 0)
+    events = phases_of(curriculum, worlds, learner, recorder=recorder)
+    return curriculum, learner, events
+
+
+class Noted(Recorder):
+    """Notes the order in which it is called."""
+
+    def __init__(self):
+        self.calls: list[str] = []
+
+    def record_iteration(self, phase, iteration):
+        self.calls.append(f"iteration {phase}")
+
+    def record_evidence(self, phase, result):
+        self.calls.append(f"evidence {phase}")
+
+    def save(self, proposal, result):
+        self.calls.append(f"save {proposal.phase}")
+        return CheckpointRef(f"phase-{proposal.phase:05d}", "0" * 64)
+
+    def record_times(self, times):
+        assert times.total_s == times.train_s + times.probe_s + times.settle_s >= 0.0
+        self.calls.append(f"times {times.phase}")
+
+
+def test_without_a_recorder_it_trains_until_the_curriculum_ends():
+    curriculum, _, events = rehearse()
+    seen = list(events)
+    assert [e for e in seen if isinstance(e, Entry)] == curriculum.entries
+    assert curriculum.state.ended == "budget of 6 phases spent"
+    numbers = [(e.number, e.env_steps) for e in seen if isinstance(e, Iteration)]
+    each = SyntheticCfg().phase_env_steps
+    assert [number for number, _ in numbers] == list(range(1, 7))
+    assert numbers[0][1] == each and numbers[-1][1] == 6 * each
+
+
+def test_evidence_comes_before_the_checkpoint_and_that_before_the_entry():
+    recorder = Noted()
+    curriculum, _, events = rehearse(30, recorder)
+    for event in events:
+        if not isinstance(event, Entry):
+            continue
+        phase = event.proposal.phase
+        kept = event.decision.keeps_weights
+        assert (event.checkpoint is not None) == kept
+        expected = ["iteration", "evidence", *["save"][:kept], "times"]
+        assert recorder.calls == [f"{call} {phase}" for call in expected]
+        recorder.calls.clear()
+    assert {"commit", "rollback"} <= set(actions(curriculum.entries))
+
+
+def test_what_was_rolled_back_is_not_learnt():
+    curriculum, learner, events = rehearse(60)
+    before = learner.policy
+    for event in events:
+        if isinstance(event, Entry):
+            same = learner.policy == before
+            assert same == (event.decision.action == "rollback")
+            before = learner.policy
+    assert {"commit", "rollback"} <= set(actions(curriculum.entries))
+
+
+def test_caller_that_stops_in_mid_phase_loses_only_that_phase():
+    curriculum, _, events = rehearse()
+    for event in events:
+        if isinstance(event, Iteration) and event.number == 3:
+            break
+    assert [entry.proposal.phase for entry in curriculum.entries] == [0, 1]
+    proposal = curriculum.ask()
+    assert proposal is not None and proposal.phase == 2
+
+
+def test_recorder_may_end_the_run_between_phases():
+    class Poor(Recorder):
+        def has_budget(self) -> bool:
+            return len(curriculum.entries) < 2
+
+    curriculum, _, events = rehearse(recorder=Poor())
+    list(events)
+    assert len(curriculum.entries) == 2 and curriculum.state.ended is None
+
+
+# Looks, on the real simulator.
 
 
 def test_phase_that_is_clearly_fine_is_committed_at_the_first_look(tmp_path):
