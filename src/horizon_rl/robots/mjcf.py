@@ -10,20 +10,15 @@ is laid where there is none.
 # pyright: reportAttributeAccessIssue=false
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from horizon_rl.robots.ground import FLAT, Ground
-from horizon_rl.robots.joint_map import (
-    JointMap,
-    find_feet,
-    find_joints,
-    find_root,
-    measure,
-)
+from horizon_rl.robots.joint_map import find_feet, find_joints, measure_legs
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
@@ -37,7 +32,6 @@ from horizon_rl.robots.scene import (
 from horizon_rl.robots.stance import Stance, rest_on_feet
 from horizon_rl.support.errors import InputError
 
-UNNAMED = ("", "MuJoCo Model")
 GUESSED_POSE_RAD = (0.0, 0.8, -1.5)
 
 
@@ -72,23 +66,24 @@ def _import(
     default_pose_rad: Sequence[float] | np.ndarray | None,
     ground: Ground,
 ) -> Robot:
-    spec = _read(path)
-    source = _compile(spec)
-    root = find_root(source)
+    if not path.is_file():
+        raise InputError("no such file; needs an MJCF file")
+    spec = _load(mujoco.MjSpec.from_file, str(path))
+    source = _load(spec.compile)
     joint_ids = find_joints(source, joints)
     foot_ids = find_feet(source, joint_ids, feet)
-    joint_map = measure(source, root, joint_ids, foot_ids)
-    pose = _default_pose(source, joint_map, default_pose_rad)
+    sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
+    pose = _default_pose(source, joint_ids, sign, offset_rad, default_pose_rad)
     joint_names = [source.joint(i).name for i in joint_ids]
     torque, stiffness, damping = _motor_facts(source, joint_ids)
+    root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
 
     foot_names = _adapt(spec, source, root, foot_ids)
-    for name, joint, sign in zip(JOINT_NAMES, joint_names, joint_map.sign, strict=True):
-        add_motor(spec, name, joint, sign)
-    model = _compile(spec)
-    qpos_adr = np.array([model.joint(name).qposadr[0] for name in joint_names])
+    for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
+        add_motor(spec, motor, joint, direction)
+    model = _load(spec.compile)
     qpos = np.zeros(model.nq)
-    qpos[qpos_adr] = joint_map.sign * (pose - joint_map.offset_rad)
+    qpos[source.jnt_qposadr[joint_ids]] = sign * (pose - offset_rad)
     stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
     if ground != FLAT:
         for plane in [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE]:
@@ -97,16 +92,18 @@ def _import(
     height = stance.height_m + float(ground.height_at(np.zeros(2)))
     qpos[:7] = (0.0, 0.0, height, *stance.quat)
     spec.add_key(name="stand", qpos=qpos)
-    model = _compile(spec)
+    model = _load(spec.compile)
 
     mass = float(source.body_subtreemass[root])
+    # What MuJoCo calls a model without a name.
+    unnamed = spec.modelname in ("", "MuJoCo Model")
     return Robot(
-        name=path.stem if spec.modelname in UNNAMED else spec.modelname,
+        name=path.stem if unnamed else spec.modelname,
         model=model,
         ground=ground,
         **find_addresses(model, joint_names, foot_names),
-        joint_sign=joint_map.sign,
-        joint_offset_rad=joint_map.offset_rad,
+        joint_sign=sign,
+        joint_offset_rad=offset_rad,
         trunk_body_id=root,
         default_pose_rad=pose,
         torque_limit_nm=torque,
@@ -115,58 +112,50 @@ def _import(
         damping_nm_s_rad=damping,
         body_mass_kg=mass,
         total_mass_kg=mass,
-        thigh_length_m=joint_map.thigh_length_m,
-        calf_length_m=joint_map.calf_length_m,
+        thigh_length_m=lengths_m[0],
+        calf_length_m=lengths_m[1],
         standing_height_m=stance.height_m,
     )
 
 
-def _read(path: Path) -> mujoco.MjSpec:
-    if not path.is_file():
-        raise InputError("no such file; needs an MJCF file")
+def _load(make: Callable[..., Any], *args: str) -> Any:
+    """Let MuJoCo make something of the file; what it refuses is the file's fault."""
     try:
-        return mujoco.MjSpec.from_file(str(path))
+        return make(*args)
     except ValueError as error:
-        raise InputError(f"not a readable MJCF file: {_one_line(error)}") from error
-
-
-def _compile(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    try:
-        return spec.compile()
-    except ValueError as error:
-        raise InputError(f"MuJoCo cannot compile it: {_one_line(error)}") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"MuJoCo cannot load it: {reason}") from error
 
 
 def _default_pose(
     model: mujoco.MjModel,
-    joint_map: JointMap,
+    joint_ids: np.ndarray,
+    sign: np.ndarray,
+    offset_rad: np.ndarray,
     given: Sequence[float] | np.ndarray | None,
 ) -> np.ndarray:
     """Choose the canonical default pose: as given, from a keyframe, or guessed."""
-    adr = model.jnt_qposadr[joint_map.joint_ids]
-    limits = model.jnt_range[joint_map.joint_ids] * joint_map.sign[:, None]
-    limits = np.sort(limits + joint_map.offset_rad[:, None], axis=1)
-    limits[~model.jnt_limited[joint_map.joint_ids].astype(bool)] = (-np.inf, np.inf)
+    ends = model.jnt_range[joint_ids] * sign[:, None] + offset_rad[:, None]
+    limited = model.jnt_limited[joint_ids].astype(bool)
+    low = np.where(limited, ends.min(axis=1), -np.inf)
+    high = np.where(limited, ends.max(axis=1), np.inf)
     keys = {model.key(i).name: i for i in reversed(range(model.nkey))}
     if given is not None:
         pose = np.asarray(given, dtype=float)
-        if pose.shape != (12,):
-            raise InputError(f"the default pose needs 12 angles, found {pose.size}")
     elif keys:
         key = keys.get("stand", keys.get("home", 0))
-        pose = joint_map.sign * model.key_qpos[key][adr] + joint_map.offset_rad
+        pose = sign * model.key_qpos[key][model.jnt_qposadr[joint_ids]] + offset_rad
     else:
         bent = np.tile(GUESSED_POSE_RAD, (4, 1))
-        forward = limits[2::3, 1] > -limits[2::3, 0]  # The knee bends more that way.
+        forward = high[2::3] > -low[2::3]  # The knee bends more that way.
         bent[forward, 1:] *= -1.0
-        pose = np.clip(bent.ravel(), limits[:, 0], limits[:, 1])
-    outside = ~((limits[:, 0] <= pose) & (pose <= limits[:, 1]))
-    if outside.any():
-        wrong = [
-            f"{JOINT_NAMES[i]} {pose[i]:.3f} not in {limits[i].round(3).tolist()}"
-            for i in np.flatnonzero(outside)
-        ]
-        raise InputError(f"the default pose leaves joint ranges: {', '.join(wrong)}")
+        pose = np.clip(bent.ravel(), low, high)
+    if pose.shape != (12,) or not np.all((low <= pose) & (pose <= high)):
+        accepted = zip(JOINT_NAMES, low, high, strict=True)
+        raise InputError(
+            f"the default pose {pose.round(3).tolist()} is not 12 angles in the joints' "
+            f"ranges: {', '.join(f'{j} {a:.3f}..{b:.3f}' for j, a, b in accepted)}"
+        )
     return pose
 
 
@@ -247,7 +236,3 @@ def _find_stance(
     ]
     radii = data.geom_xpos[foot_geom_ids][:, 2] - lowest
     return rest_on_feet(centers, radii)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
