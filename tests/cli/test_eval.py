@@ -177,12 +177,11 @@ def test_kept_results_come_at_once_and_fresh_ones_do_not(capsys, monkeypatch):
     def never(*args):
         raise AssertionError("ran again")
 
-    before = evaluate_module.rollout
-    monkeypatch.setattr(evaluate_module, "rollout", never)
-    assert run(capsys, "stand", "--no-stand") == out
-    with pytest.raises(AssertionError, match="ran again"):
-        main(["eval", *fresh, "--suite", "mine.toml"])
-    monkeypatch.setattr(evaluate_module, "rollout", before)
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluate_module, "rollout", never)
+        assert run(capsys, "stand", "--no-stand") == out
+        with pytest.raises(AssertionError, match="ran again"):
+            main(["eval", *fresh, "--suite", "mine.toml"])
     run(capsys, *fresh)
     assert {p: p.stat().st_mtime_ns for p in Path("cache").rglob("*.npz")} == files
 
