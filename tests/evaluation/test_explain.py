@@ -143,7 +143,6 @@ def test_worst_ended_first_or_tracked_worst(column):
     assert [f.length for f in found] == [20, 30, 30, 1000, 1000]
     assert list(found[0].values) == [f.name for f in factors[:3]]
     assert found[0].values[factors[0].name] == factors[0].values[3]
-    assert len(worst(episodes, won, factors, count=2)) == 2
     assert worst(episodes, np.ones(n, bool), factors) == ()
 
 

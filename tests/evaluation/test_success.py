@@ -21,7 +21,7 @@ from horizon_rl.support.errors import InputError
 
 
 def results(*pairs: tuple[str, float]) -> list[Result]:
-    return [Result(policy=p, success=s, suite_hash="a") for p, s in pairs]
+    return [Result(p, s, "a") for p, s in pairs]
 
 
 def test_results_go_to_runs_by_name_in_order_and_by_path():
@@ -37,15 +37,15 @@ def test_results_go_to_runs_by_name_in_order_and_by_path():
 
 def test_results_that_fit_no_run_are_refused():
     runs = [make_run(seed=s) for s in (0, 1)]
-    with pytest.raises(InputError, match=r"has 2 run\(s\) but 1 result\(s\)"):
+    with pytest.raises(InputError, match=r"horizon-0, horizon-1: 1 result\(s\)"):
         match_results(results(("horizon", 0.3)), runs)
     with pytest.raises(InputError, match="did you mean 'horizon'"):
         match_results(results(("horizn", 0.3)), runs)
-    other = Result(policy="horizon", success=0.1, suite_hash="b")
+    other = Result("horizon", 0.1, "b")
     with pytest.raises(InputError, match="different suites"):
         match_results([*results(("horizon", 0.3)), other], runs)
     two = results(("horizon-0/checkpoints/a", 0.3), ("horizon-0/checkpoints/b", 0.4))
-    with pytest.raises(InputError, match="horizon-0 has two results"):
+    with pytest.raises(InputError, match=r"horizon-0: 2 result\(s\)"):
         match_results(two, runs)
 
 
@@ -84,7 +84,10 @@ def test_curves_are_compared_at_the_cost_all_reached():
     [
         ({}, "not a list of rows"),
         ([{"method": "a", "seed": 0, "env_steps": 1}], "row 0: needs method, seed"),
-        ([{"method": "a", "seed": 0, "env_steps": 1, "success": 31}], "outside 0..1"),
+        (
+            [{"method": "a", "seed": 0, "env_steps": 1, "success": 31}],
+            "success in 0..1",
+        ),
     ],
 )
 def test_bad_rows_of_a_curve_are_refused(tmp_path, rows, complaint):

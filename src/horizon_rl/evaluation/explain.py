@@ -1,8 +1,6 @@
 """Where a policy breaks: which values separate its failures from its successes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
@@ -60,23 +58,25 @@ class Failure:
 
 def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
     """Relate success to every quantity that varies, the most telling first."""
-    factors = []
+    factors, decided = [], 0 < won.sum() < len(won)
     for name, (group, unit, values) in quantities(column, len(won)).items():
-        if np.ptp(values) > 0.0:
-            bins = bin_success(values, won)
-            chance, separation = _chance(bins), _separation(values, won)
-            factors.append(Factor(name, group, unit, values, bins, chance, separation))
+        if np.ptp(values) == 0.0:
+            continue
+        bins, chance, separation = bin_success(values, won), 1.0, None
+        if decided:
+            counts = np.array([(b.success * b.episodes, b.episodes) for b in bins])
+            wins, episodes = counts.round().T
+            chance = float(chi2_contingency([wins, episodes - wins])[1])
+            u = mannwhitneyu(values[~won], values[won], method="asymptotic").statistic
+            separation = float(u) / ((~won).sum() * won.sum())
+        factors.append(Factor(name, group, unit, values, bins, chance, separation))
     return tuple(sorted(factors, key=lambda f: f.chance))
 
 
 def worst(
-    episodes: EpisodeTable,
-    won: np.ndarray,
-    factors: tuple[Factor, ...],
-    count: int = 5,
-    num_factors: int = 3,
+    episodes: EpisodeTable, won: np.ndarray, factors: tuple[Factor, ...]
 ) -> tuple[Failure, ...]:
-    """Return the failures that ended first, or tracked worst."""
+    """Return the five failures that ended first, or tracked worst."""
     lost = np.flatnonzero(~won)
     order = np.lexsort((-episodes.tracking_error[lost], episodes.length[lost]))
     return tuple(
@@ -85,9 +85,9 @@ def worst(
             length=int(episodes.length[i]),
             tracking_error=float(episodes.tracking_error[i]),
             cause=FALL_CAUSES[episodes.cause[i]],
-            values={f.name: float(f.values[i]) for f in factors[:num_factors]},
+            values={f.name: float(f.values[i]) for f in factors[:3]},
         )
-        for i in lost[order][:count]
+        for i in lost[order][:5]
     )
 
 
@@ -129,29 +129,9 @@ def bin_success(
 ) -> tuple[Bin, ...]:
     """Cut the range of `values` into equal stretches, and measure success in each."""
     edges = np.linspace(values.min(), values.max(), num_bins + 1)
-    where = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, num_bins - 1)
-    bins = []
-    for number, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-        inside = won[where == number]
-        if len(inside):
-            interval = wilson_interval(int(inside.sum()), len(inside))
-            share = float(inside.mean())
-            bins.append(Bin(float(low), float(high), len(inside), share, interval))
-    return tuple(bins)
-
-
-def _chance(bins: Sequence[Bin]) -> float:
-    won = np.array([round(b.success * b.episodes) for b in bins])
-    table = np.stack([won, np.array([b.episodes for b in bins]) - won])
-    if len(bins) < 2 or (table.sum(axis=1) == 0).any():
-        return 1.0
-    found: Any = chi2_contingency(table)
-    return float(found.pvalue)
-
-
-def _separation(values: np.ndarray, won: np.ndarray) -> float | None:
-    lost = values[~won]
-    if len(lost) in (0, len(values)):
-        return None
-    found = mannwhitneyu(lost, values[won], method="asymptotic")
-    return float(found.statistic) / (len(lost) * int(won.sum()))
+    episodes, wins = (np.histogram(v, edges)[0] for v in (values, values[won]))
+    return tuple(
+        Bin(float(low), float(high), int(n), float(k / n), wilson_interval(k, n))
+        for low, high, n, k in zip(edges[:-1], edges[1:], episodes, wins, strict=True)
+        if n
+    )

@@ -6,6 +6,7 @@ and the stratified bootstrap are those of Agarwal et al. (2021), "Deep Reinforce
 Learning at the Edge of the Statistical Precipice".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,12 +65,14 @@ class Difference:
 
 def spread_by_column(scores: ArrayLike) -> tuple[Spread, ...]:
     """Return mean and standard deviation over seeds for every column."""
-    table = _read(scores, "scores")
-    seeds = len(table)
-    sd = table.std(axis=0, ddof=1).tolist() if seeds > 1 else [None] * table.shape[1]
-    means = table.mean(axis=0).tolist()
+    (table,) = _tables(scores)
     return tuple(
-        Spread(mean=mean, sd=s, seeds=seeds) for mean, s in zip(means, sd, strict=True)
+        Spread(
+            mean=float(column.mean()),
+            sd=float(column.std(ddof=1)) if len(column) > 1 else None,
+            seeds=len(column),
+        )
+        for column in table.T
     )
 
 
@@ -87,11 +90,12 @@ def interquartile_mean(
             drawn in every column independently, as in Agarwal et al.; that is too
             narrow where a seed that does well in one column does well in others.
     """
-    table = _read(scores, "scores")
-    interval = None
-    if len(table) > 1:
-        interval = _percentiles(_iqm(_resample(table, rng, whole_seeds=whole_seeds)))
-    return Estimate(value=float(_iqm(table)), interval=interval)
+
+    def iqm(table: np.ndarray) -> np.ndarray:
+        flat = table.reshape(*table.shape[:-2], -1)
+        return np.asarray(trim_mean(flat, 0.25, axis=-1))
+
+    return _estimate(iqm, _tables(scores), rng, whole_seeds)
 
 
 def improvement_probability(
@@ -107,14 +111,13 @@ def improvement_probability(
     counting half: Mann and Whitney's U over the number of pairs. `whole_seeds` as in
     `interquartile_mean`.
     """
-    ours, theirs = _read_both(x, y, "column")
-    interval = None
-    if min(len(ours), len(theirs)) > 1:
-        drawn = (
-            _resample(table, rng, whole_seeds=whole_seeds) for table in (ours, theirs)
-        )
-        interval = _percentiles(_share_won(*drawn))
-    return Estimate(value=float(_share_won(ours, theirs)), interval=interval)
+
+    def share_won(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        ours, theirs = x[..., :, None, :], y[..., None, :, :]
+        won = (ours > theirs) + 0.5 * (ours == theirs)
+        return won.mean(axis=(-3, -2, -1))
+
+    return _estimate(share_won, _tables(x, y), rng, whole_seeds)
 
 
 def paired_difference(
@@ -127,7 +130,7 @@ def paired_difference(
         y: Success of Y on these scenarios, in this order, [seeds, scenarios].
         rng: Source of the resampling.
     """
-    ours, theirs = _read_both(x, y, "scenario")
+    ours, theirs = _tables(x, y)
     if min(len(ours), len(theirs)) > 1:
         unit = "seed"
         # All scenarios stay in: a seed is its mean over them.
@@ -145,28 +148,22 @@ def paired_difference(
 
 def wilson_interval(successes: int, episodes: int) -> Interval:
     """Return Wilson's interval for a share of independent episodes."""
-    if not 0 <= successes <= episodes or episodes < 1:
-        raise InputError(
-            f"{successes} successes of {episodes} episodes; accepted: at least one "
-            "episode, and from none to all of them successes"
-        )
-    interval = binomtest(int(successes), int(episodes)).proportion_ci(
-        CONFIDENCE, method="wilson"
-    )
-    return Interval(float(interval.low), float(interval.high))
+    found = binomtest(successes, episodes).proportion_ci(CONFIDENCE, method="wilson")
+    return Interval(float(found.low), float(found.high))
 
 
-def _iqm(tables: np.ndarray) -> np.ndarray:
-    """Map [..., seeds, columns] to [...]."""
-    flat = tables.reshape(*tables.shape[:-2], -1)
-    return np.asarray(trim_mean(flat, 0.25, axis=-1))
-
-
-def _share_won(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Map [..., seeds of X, columns] and [..., seeds of Y, columns] to [...]."""
-    ours, theirs = x[..., :, None, :], y[..., None, :, :]
-    won = (ours > theirs) + 0.5 * (ours == theirs)
-    return won.mean(axis=(-3, -2, -1))
+def _estimate(
+    statistic: Callable[..., np.ndarray],
+    tables: tuple[np.ndarray, ...],
+    rng: np.random.Generator,
+    whole_seeds: bool,
+) -> Estimate:
+    """Apply a map of [..., seeds, columns] to [...], also to resampled tables."""
+    interval = None
+    if min(map(len, tables)) > 1:
+        drawn = (_resample(table, rng, whole_seeds=whole_seeds) for table in tables)
+        interval = _percentiles(statistic(*drawn))
+    return Estimate(value=float(statistic(*tables)), interval=interval)
 
 
 def _resample(
@@ -185,26 +182,15 @@ def _percentiles(values: np.ndarray) -> Interval:
     return Interval(low, high)
 
 
-def _read_both(x: ArrayLike, y: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
-    ours, theirs = _read(x, "x", what), _read(y, "y", what)
-    if ours.shape[1] != theirs.shape[1]:
+def _tables(*scores: ArrayLike) -> tuple[np.ndarray, ...]:
+    """Read tables [seeds, columns] of the same columns."""
+    tables = tuple(np.asarray(table, dtype=float) for table in scores)
+    shapes = [table.shape for table in tables]
+    if any(len(s) != 2 or 0 in s or s[1] != shapes[0][-1] for s in shapes):
         raise InputError(
-            f"x has {ours.shape[1]} {what}s and y {theirs.shape[1]}: they must be the "
-            "same, in the same order"
+            f"scores of shape {' and '.join(map(str, shapes))}; accepted: [seeds, "
+            "columns or scenarios], at least one of each, the same ones for both methods"
         )
-    return ours, theirs
-
-
-def _read(scores: ArrayLike, name: str, what: str = "column") -> np.ndarray:
-    try:
-        table = np.asarray(scores, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not a table of numbers: {error}") from error
-    if table.ndim != 2 or 0 in table.shape:
-        raise InputError(
-            f"{name} has shape {table.shape}; accepted: [seeds, {what}s], at least one "
-            "of each"
-        )
-    if not np.isfinite(table).all():
-        raise InputError(f"{name} holds values that are not finite")
-    return table
+    if not all(np.isfinite(table).all() for table in tables):
+        raise InputError("scores are not all finite")
+    return tables

@@ -19,7 +19,7 @@ SHARES = (0.25, 0.5, 1.0)
 """Shares of the common cost at which success is compared."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Result:
     """One policy's success out of distribution, from an evaluation's JSON."""
 
@@ -78,10 +78,7 @@ def find_results(records: Iterable[Any], name: str | None = None) -> list[Result
         policy = find(record, str, "policy")
         mine = (suite.get("name"), suite.get("severity")) == (SUITE, SEVERITY)
         if mine and success is not None and policy is not None:
-            digest = str(suite.get("hash"))
-            found.append(
-                Result(policy=name or policy, success=success, suite_hash=digest)
-            )
+            found.append(Result(name or policy, success, str(suite.get("hash"))))
     return found
 
 
@@ -94,34 +91,28 @@ def match_results(
     """
     if len({result.suite_hash for result in results}) > 1:
         raise InputError("the results are of different suites: not to be compared")
-    by_run: dict[Path, float] = {}
-    by_name: dict[str, list[float]] = {}
-    names = list(dict.fromkeys(run.name for run in runs))
+    given: dict[tuple[Path, ...], list[float]] = {}
     for result in results:
         policy = Path(result.policy).resolve()
         # A directory that is called like a shipped policy is not meant by its name.
         shipped = result.policy in model_names()
         where = () if shipped else (policy, *policy.parents)
-        mine = [run for run in runs if run.path.resolve() in where]
-        if result.policy in names:
-            by_name.setdefault(result.policy, []).append(result.success)
-        elif mine and mine[0].path in by_run:
-            raise InputError(
-                f"{mine[0].path} has two results at severity {SEVERITY:g}, the second of "
-                f"'{result.policy}': give one for each run; --curve takes several"
-            )
-        elif mine:
-            by_run[mine[0].path] = result.success
-    for name, values in by_name.items():
-        mine = [run for run in runs if run.name == name]
-        if len(mine) != len(values):
-            raise InputError(
-                f"'{name}' has {len(mine)} run(s) but {len(values)} result(s) at "
-                f"severity {SEVERITY:g}: give one for each, in the same order"
-            )
-        by_run |= {run.path: value for run, value in zip(mine, values, strict=True)}
-    if results and not by_run:
+        named = [run.path for run in runs if run.name == result.policy]
+        placed = [run.path for run in runs if run.path.resolve() in where]
+        if mine := tuple(named or placed[:1]):
+            given.setdefault(mine, []).append(result.success)
+    if results and not given:
+        names = dict.fromkeys(run.name for run in runs)
         raise InputError(f"results: {unknown('policy', results[0].policy, names)}")
+    by_run: dict[Path, float] = {}
+    for paths, values in given.items():
+        if len(paths) != len(values) or by_run.keys() & set(paths):
+            raise InputError(
+                f"{', '.join(map(str, paths))}: {len(values)} result(s) at severity "
+                f"{SEVERITY:g}; accepted: one for each run, in the same order "
+                "(--curve takes several)"
+            )
+        by_run |= dict(zip(paths, values, strict=True))
     return by_run
 
 
@@ -134,14 +125,13 @@ def read_curve(file: Path) -> list[CurvePoint]:
     for i, row in enumerate(rows):
         method, seed = find(row, str, "method"), find(row, int, "seed")
         steps, success = (find(row, NUMBER, key) for key in ("env_steps", "success"))
-        if None in (method, seed, steps, success):
-            complaint = "needs method, seed, env_steps and success"
-        elif not (steps >= 0.0 and 0.0 <= success <= 1.0):
-            complaint = "env_steps below 0, or success outside 0..1"
-        else:
-            points.append(CurvePoint(method, seed, float(steps), float(success)))
-            continue
-        raise InputError(f"{file}: row {i}: {complaint}")
+        known = None not in (method, seed, steps, success)
+        if not known or steps < 0.0 or not 0.0 <= success <= 1.0:
+            raise InputError(
+                f"{file}: row {i}: needs method, seed, env_steps of at least 0 and "
+                "success in 0..1"
+            )
+        points.append(CurvePoint(method, seed, float(steps), float(success)))
     return points
 
 
