@@ -17,7 +17,7 @@ from horizon_rl.task import (
     TaskCfg,
     VelocityEnv,
 )
-from horizon_rl.task.motion import observe_motion
+from horizon_rl.task.observations import observe_motion
 from horizon_rl.task.rewards import total_reward
 
 ZERO = torch.zeros((4, 12))

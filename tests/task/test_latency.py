@@ -7,7 +7,7 @@ from worlds_of_signals import make_pool, record_targets
 
 from horizon_rl.physics import CONTROL_DT, CpuBackend
 from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
-from horizon_rl.task.latency import ActionDelay, NoDelay, make_delay
+from horizon_rl.task.latency import ActionDelay
 
 
 def begin(go2, values, cfg=None, n=4):
@@ -97,12 +97,6 @@ def test_without_delay_worlds_are_those_of_the_paper_to_the_bit(go2):
         else:
             assert torch.equal(one["actor"], other["actor"])
             assert torch.equal(one["critic"], other["critic"])
-
-
-def test_nothing_is_remembered_where_no_parameter_delays(go2):
-    pool = make_pool(go2, 2, {}, extended=False)
-    assert pool.signals == {}
-    assert isinstance(make_delay(pool, {}, 12), NoDelay)
 
 
 @pytest.mark.parametrize("longest", [0.0, 0.0199999, 0.02, 0.06, 1.0])

@@ -1,13 +1,12 @@
 """Sensing: noise, biases and lost readings, as much of each as the world says."""
 
 import numpy as np
-import pytest
 import torch
 from worlds_of_signals import make_pool, record_targets
 
 from horizon_rl.physics import CpuBackend
 from horizon_rl.task import NUM_ACTOR, NoiseCfg, TaskCfg, VelocityEnv, draw_scenarios
-from horizon_rl.task.sensing import FaultySensors, Sensors, make_sensors
+from horizon_rl.task.sensing import Sensors
 
 QUIET = NoiseCfg(angular_velocity=0, gravity=0, joint_position=0, joint_velocity=0)
 
@@ -92,15 +91,12 @@ def test_the_first_reading_of_an_episode_is_its_own(go2):
 
 def test_noise_of_the_other_channels_stays_as_it_was():
     moment = torch.tensor(7), torch.arange(5), torch.full((5,), 3)
-    plain = Sensors(NoiseCfg(), torch.device("cpu"))
-    signals = {"lost_readings": torch.zeros(5)}
-    faulty = FaultySensors(NoiseCfg(), signals, 5, torch.device("cpu"))
-    assert torch.equal(plain.errors(*moment), faulty.errors(*moment))
-    reading = torch.rand(5, NUM_ACTOR)
-    assert torch.equal(faulty.receive(reading, *moment), reading)
-
-
-@pytest.mark.parametrize("signals", [{}, {"action_delay": torch.zeros(2)}])
-def test_sensors_are_plain_where_no_parameter_spoils_them(signals):
-    made = make_sensors(NoiseCfg(), signals, 2, torch.device("cpu"))
-    assert type(made) is Sensors
+    truth, cpu = torch.rand(5, NUM_ACTOR), torch.device("cpu")
+    plain, late, faulty = (
+        Sensors(NoiseCfg(), dict.fromkeys(names, torch.zeros(5)), 5, cpu)
+        for names in ((), ("action_delay",), ("lost_readings",))
+    )
+    expected = plain.read(truth, *moment)
+    assert not torch.equal(expected, truth)
+    assert torch.equal(late.read(truth, *moment), expected)
+    assert torch.equal(faulty.read(truth, *moment), expected)

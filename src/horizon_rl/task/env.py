@@ -7,6 +7,7 @@ where they are, so that a GPU can replay it as one graph.
 """
 
 import math
+from functools import partial
 
 import torch
 from tensordict import TensorDict
@@ -16,18 +17,19 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
-from horizon_rl.task.latency import make_delay
-from horizon_rl.task.motion import Motion, observe_motion
+from horizon_rl.task.latency import ActionDelay
 from horizon_rl.task.noise import fold_seed, random_rows
-from horizon_rl.task.observations import observe
+from horizon_rl.task.observations import Motion, observe, observe_motion
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
-from horizon_rl.task.sensing import make_sensors
+from horizon_rl.task.sensing import Sensors
 from horizon_rl.task.table import WorldTable
 
 NUM_ACTIONS = 12
 CONTACT_FORCE = 1.0
 """Normal force, N, from which a foot or the trunk counts as touching the ground."""
+DELAY = "action_delay"
+"""The pool's signal, [rows] s, that delays actions; without it they arrive at once."""
 
 
 class VelocityEnv:
@@ -60,22 +62,20 @@ class VelocityEnv:
         self.max_episode_length = cfg.max_steps
         self.episodes = EpisodeRecorder(n, max_records, device)
         self._ids = torch.arange(n, device=device)
-        self._rows = torch.zeros(n, dtype=torch.long, device=device)
-        self._noise_ids = torch.zeros(n, dtype=torch.long, device=device)
-        self._lengths = torch.zeros(n, dtype=torch.long, device=device)
-        self._steps = torch.zeros((), dtype=torch.long, device=device)
-        self._noise_key = torch.zeros((), dtype=torch.long, device=device)
-        self._row_key = torch.zeros((), dtype=torch.long, device=device)
-        self._action = torch.zeros((n, NUM_ACTIONS), device=device)
-        self._last_action = torch.zeros((n, NUM_ACTIONS), device=device)
-        self._last_velocity = torch.zeros((n, NUM_ACTIONS), device=device)
-        self._target = torch.zeros((n, NUM_ACTIONS), device=device)
-        self.push_velocity = torch.zeros((n, 2), device=device)
+        zeros = partial(torch.zeros, device=device)
+        self._rows, self._noise_ids, self._lengths = (
+            zeros(n, dtype=torch.long) for _ in range(3)
+        )
+        self._steps, self._noise_key, self._row_key = (
+            zeros((), dtype=torch.long) for _ in range(3)
+        )
+        self._action, self._last_action, self._last_velocity, self._target = (
+            zeros((n, NUM_ACTIONS)) for _ in range(4)
+        )
+        self.push_velocity = zeros((n, 2))
         """[n, 2] what the scenarios pushed each trunk by in the last step, m/s."""
-        self._air_time = torch.zeros((n, 4), device=device)
-        self._reward = torch.zeros(n, device=device)
-        self._timed_out = torch.zeros(n, dtype=torch.bool, device=device)
-        self._done = torch.zeros(n, dtype=torch.bool, device=device)
+        self._air_time, self._reward = zeros((n, 4)), zeros(n)
+        self._timed_out, self._done = (zeros(n, dtype=torch.bool) for _ in range(2))
         # The vertical part of gravity's direction, in the trunk's frame, at the limit.
         self._tilt_threshold = -math.cos(math.radians(cfg.tilt_limit_deg))
 
@@ -135,8 +135,9 @@ class VelocityEnv:
         self._load(scenarios)
         everyone = torch.ones_like(self._done)
         self._table.take(everyone, self._rows)
-        # As if the delay had always been so: else robots would twitch.
-        self._delay.settle(self._last_action)
+        if self._delay:
+            # As if the delay had always been so: else robots would twitch.
+            self._delay.settle(self._last_action)
         self.backend.reset(everyone, self._rows)
         # New sensors have no last reading, and the first of an episode is never lost.
         lengths = self._lengths.clone()
@@ -194,17 +195,17 @@ class VelocityEnv:
     def _load(self, scenarios: Scenarios) -> None:
         """Make scenarios those whose rows worlds take from now on."""
         self._table = WorldTable(scenarios, self.num_envs, self.device)
-        signals = self._table.signals
-        self._delay = make_delay(scenarios.pool, signals, NUM_ACTIONS)
-        self._sensors = make_sensors(
-            self.cfg.noise, signals, self.num_envs, self.device
-        )
+        signals, delay = self._table.signals, scenarios.pool.signals.get(DELAY)
+        self._delay = None
+        if delay is not None:
+            longest_s = float(delay.max())
+            self._delay = ActionDelay(signals[DELAY], longest_s, NUM_ACTIONS)
+        self._sensors = Sensors(self.cfg.noise, signals, self.num_envs, self.device)
         self.backend.load(scenarios.pool)
         # Recorded again: the table lies elsewhere now.
-        device = self.device
-        works = self._plan_step, self._judge_step, self._observe_worlds
         self._plan, self._judge, self._observe = (
-            Recorded(compiled(work, device, self._compiles), device) for work in works
+            Recorded(compiled(work, self.device, self._compiles), self.device)
+            for work in (self._plan_step, self._judge_step, self._observe_worlds)
         )
 
     # The three parts of a step that lie between the calls of the backend.
@@ -214,12 +215,12 @@ class VelocityEnv:
         world = self._table
         now = world.push_steps == self._lengths.unsqueeze(1)
         self.push_velocity.copy_((world.push_velocity * now.unsqueeze(-1)).sum(dim=1))
-        arriving = self._delay.arrive(self._action)
+        arriving = self._delay.arrive(self._action) if self._delay else self._action
         self._target.copy_(world.default_pose + self.action_scale * arriving)
 
     def _judge_step(self) -> None:
         """Reward what happened, end episodes, and choose the rows of the next."""
-        world, state, command = self._table, self.backend.state, self.command
+        state, command = self.backend.state, self.command
         self._lengths += 1
         self._steps += 1
         motion = self.motion
@@ -235,10 +236,7 @@ class VelocityEnv:
                 / CONTROL_DT,
                 landed=touching & (self._air_time > 0.0),
                 air_time=self._air_time,
-                standing_height=world.standing_height,
-                mass=world.mass,
-                torque_unit=world.torque_unit,
-                length_unit=world.length_unit,
+                world=self._table,
             ),
             CONTROL_DT,
         )
@@ -263,10 +261,9 @@ class VelocityEnv:
             self._last_action,
             (self.backend.state.foot_force > CONTACT_FORCE).float(),
             self._table.privileged,
-            noise=self._sensors.errors(*moment),
         )
-        actor = self._sensors.receive(observations["actor"], *moment)
-        return observations.set("actor", actor)
+        read = self._sensors.read(observations["actor"], *moment)
+        return observations.set("actor", read)
 
     def _end_episodes(self, motion: Motion, command: torch.Tensor) -> None:
         """Add the step to the records; find which worlds timed out or are done."""
@@ -299,4 +296,5 @@ class VelocityEnv:
         self._lengths.masked_fill_(done, 0)
         self._air_time.masked_fill_(done.unsqueeze(1), 0.0)
         self._last_action.masked_fill_(done.unsqueeze(1), 0.0)
-        self._delay.forget(done)
+        if self._delay:
+            self._delay.forget(done)

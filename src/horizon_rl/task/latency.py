@@ -1,15 +1,11 @@
 """Latency: actions that reach the motors some time after they were sent."""
 
-from collections.abc import Mapping
 from math import ceil
 
 import torch
 from torch import Tensor
 
-from horizon_rl.physics import CONTROL_DT, Pool
-
-SIGNAL = "action_delay"
-"""Name of the signal, [n] s, that this acts on."""
+from horizon_rl.physics import CONTROL_DT
 
 
 class ActionDelay:
@@ -49,25 +45,3 @@ class ActionDelay:
     def forget(self, mask: Tensor) -> None:
         """Forget what the worlds in `mask` [n] were sent: their episode begins."""
         self._sent.masked_fill_(mask.view(-1, 1, 1), 0.0)
-
-
-class NoDelay:
-    """Actions arrive at once."""
-
-    def arrive(self, action: Tensor) -> Tensor:
-        return action
-
-    def settle(self, action: Tensor) -> None:
-        pass
-
-    def forget(self, mask: Tensor) -> None:
-        pass
-
-
-def make_delay(
-    pool: Pool, signals: Mapping[str, Tensor], width: int
-) -> ActionDelay | NoDelay:
-    """Make the delay of a pool's worlds, whose signals are `signals`."""
-    if SIGNAL not in signals:
-        return NoDelay()
-    return ActionDelay(signals[SIGNAL], float(pool.signals[SIGNAL].max()), width)

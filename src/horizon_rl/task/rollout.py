@@ -1,6 +1,6 @@
 """Rollout: a policy on frozen scenarios, one episode each. Gates and suites share it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -55,29 +55,17 @@ def rollout(
             now = rows[number * n : (number + 1) * n]
             # The last pass may have worlds to spare: they repeat the last scenario.
             worlds = torch.arange(now[0], now[0] + n).clamp(max=now[-1])
-            for step in _steps(env, policy, scenarios, worlds, seed):
+            observations = env.begin(scenarios, seed, worlds.to(env.device))
+            running = torch.ones(n, dtype=torch.bool, device=env.device)
+            policy.reset(running)
+            for step in range(1, longest + 1):
+                observations, _, done, _ = env.step(policy.act(observations))
+                policy.reset(done)
+                running &= ~done
                 if progress:
                     progress(number * longest + step, passes * longest)
+                # Ask only now and then: every answer waits for the device.
+                if step % 50 == 0 and not running.any():
+                    break
             tables.append(env.episodes.first(len(now)))
     return concatenate(tables)
-
-
-def _steps(
-    env: VelocityEnv,
-    policy: Policy,
-    scenarios: Scenarios,
-    rows: torch.Tensor,
-    seed: int,
-) -> Iterator[int]:
-    """Run one episode per world, yielding after each control step."""
-    observations = env.begin(scenarios, seed, rows.to(env.device))
-    running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-    policy.reset(running)
-    for step in range(1, env.max_episode_length + 1):
-        observations, _, done, _ = env.step(policy.act(observations))
-        policy.reset(done)
-        running &= ~done
-        yield step
-        # Ask only now and then: every answer waits for the device.
-        if step % 50 == 0 and not running.any():
-            return

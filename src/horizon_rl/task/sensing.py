@@ -18,62 +18,41 @@ OWN = ("command", "last_action")
 
 
 class Sensors:
-    """Sensors with the task's noise: a function of scenario, step and channel."""
+    """Sensors with the task's noise: a function of scenario, step and channel.
 
-    def __init__(self, cfg: NoiseCfg, device: torch.device):
-        self._noise = noise_scale(cfg, device)
-
-    def errors(self, key: Tensor, rows: Tensor, steps: Tensor) -> Tensor:
-        """Return reading minus truth, [n, 45]; arguments as in `symmetric_noise`."""
-        return symmetric_noise(key, rows, steps, NUM_ACTOR) * self._noise
-
-    def receive(
-        self, reading: Tensor, key: Tensor, rows: Tensor, steps: Tensor
-    ) -> Tensor:
-        """Return what the robot goes by, [n, 45], in place of a reading that is lost."""
-        return reading
-
-
-class FaultySensors(Sensors):
-    """Sensors whose worlds differ: noise of their own, biases, readings that are lost."""
+    Worlds whose signals say so have noise of their own, biases, and lost readings.
+    """
 
     def __init__(
         self, cfg: NoiseCfg, signals: Mapping[str, Tensor], n: int, device: torch.device
     ):
         """Read each world's `signals` in every step; any of them may be missing."""
-        super().__init__(cfg, device)
-        self._none = torch.zeros((n, NUM_ACTOR), device=device)
+        self._noise = noise_scale(cfg, device)
+        known = {"noise_scale", "lost_readings", *BIASES.values()}
+        self._faulty = not known.isdisjoint(signals)
+        if not self._faulty:
+            return
+        self._last = torch.zeros((n, NUM_ACTOR), device=device)
+        none = torch.zeros_like(self._last)
         self._scale = signals.get("noise_scale", torch.ones(n, device=device))
-        self._lost_share = signals.get("lost_readings", self._none[:, 0])
+        self._lost_share = signals.get("lost_readings", none[:, 0])
         self._biases = [
-            signals.get(BIASES.get(name, ""), self._none[:, :width])
+            signals.get(BIASES.get(name, ""), none[:, :width])
             for name, width in ACTOR_LAYOUT
         ]
         sensed = [name not in OWN for name, width in ACTOR_LAYOUT for _ in range(width)]
         self._sensed = torch.tensor(sensed, device=device)
-        self._last = torch.zeros_like(self._none)
 
-    def errors(self, key: Tensor, rows: Tensor, steps: Tensor) -> Tensor:
-        noise = super().errors(key, rows, steps) * self._scale.unsqueeze(1)
-        return noise + torch.cat(self._biases, dim=1)
-
-    def receive(
-        self, reading: Tensor, key: Tensor, rows: Tensor, steps: Tensor
-    ) -> Tensor:
+    def read(self, truth: Tensor, key: Tensor, ids: Tensor, steps: Tensor) -> Tensor:
+        """Return what the robot goes by, [n, 45]; key, ids, steps: `symmetric_noise`."""
+        noise = symmetric_noise(key, ids, steps, NUM_ACTOR) * self._noise
+        if not self._faulty:
+            return truth + noise
+        noise = noise * self._scale.unsqueeze(1) + torch.cat(self._biases, dim=1)
         # The channel after those of the noise, stretched to 0..1. An episode's first
         # reading is never lost: there would be nothing to go by.
-        chance = symmetric_noise(key, rows, steps, 1, first=NUM_ACTOR) * 0.5 + 0.5
+        chance = symmetric_noise(key, ids, steps, 1, first=NUM_ACTOR) * 0.5 + 0.5
         lost = (chance < self._lost_share.unsqueeze(1)) & (steps > 0).unsqueeze(1)
-        received = torch.where(lost & self._sensed, self._last, reading)
+        received = torch.where(lost & self._sensed, self._last, truth + noise)
         self._last.copy_(received)
         return received
-
-
-def make_sensors(
-    cfg: NoiseCfg, signals: Mapping[str, Tensor], n: int, device: torch.device
-) -> Sensors:
-    """Make the sensors of n worlds whose signals are `signals`."""
-    known = {"noise_scale", "lost_readings", *BIASES.values()}
-    if known.isdisjoint(signals):
-        return Sensors(cfg, device)
-    return FaultySensors(cfg, signals, n, device)

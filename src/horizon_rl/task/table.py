@@ -54,12 +54,10 @@ class WorldTable:
         self._table = torch.from_numpy(table).to(device)
         self._world = torch.zeros((num_worlds, table.shape[1]), device=device)
         # Every column is a view into one tensor: a reset is one copy for all of them.
-        ends = np.cumsum([values.shape[1] for values in flat]).tolist()
+        parts = self._world.split([values.shape[1] for values in flat], dim=1)
         self.signals = {}
-        for (name, values), start, end in zip(
-            columns.items(), [0, *ends], ends, strict=False
-        ):
-            view = self._world[:, start:end].view(num_worlds, *values.shape[1:])
+        for (name, values), part in zip(columns.items(), parts, strict=True):
+            view = part.view(num_worlds, *values.shape[1:])
             if name in pool.signals:
                 self.signals[name] = view
             else:

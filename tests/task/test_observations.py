@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import torch
 
-from horizon_rl.task.motion import gravity_in_frame, rotate_inverse
+from horizon_rl.task.observations import gravity_in_frame, rotate_inverse
 
 
 def test_vectors_are_rotated_as_mujoco_does():
