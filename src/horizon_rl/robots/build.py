@@ -14,12 +14,7 @@ import numpy as np
 
 from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.leg import JOINT_KINDS, Leg, Link
-from horizon_rl.robots.morphology import (
-    JOINT_NAMES,
-    LEG_NAMES,
-    Morphology,
-    Payload,
-)
+from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES, Morphology, Payload
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
     TRUNK_SENSOR,
@@ -29,8 +24,12 @@ from horizon_rl.robots.scene import (
     set_options,
 )
 
-AXES = {"hip": (1.0, 0.0, 0.0), "thigh": (0.0, 1.0, 0.0), "calf": (0.0, 1.0, 0.0)}
+X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 ALONG_Y = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
+
+BOX = mujoco.mjtGeom.mjGEOM_BOX
+BALL = mujoco.mjtGeom.mjGEOM_SPHERE
+CAPSULE = mujoco.mjtGeom.mjGEOM_CAPSULE
 
 LOCK_HALF_WIDTH_RAD = 5e-4
 LIMIT_MARGIN_RAD = 2e-3
@@ -39,9 +38,8 @@ LIMIT_MARGIN_RAD = 2e-3
 # from touching itself, and every pair would cost time in every world. All that can
 # touch the ground has priority 1, so that the robot's friction, not the larger of the
 # two, decides.
-Rules = dict[str, int]
-TOUCHES_GROUND: Rules = {"contype": 0, "conaffinity": 1, "priority": 1, "group": 1}
-SEEN_ONLY: Rules = {"contype": 0, "conaffinity": 0, "group": 2}
+TOUCHES_GROUND = {"contype": 0, "conaffinity": 1, "priority": 1, "group": 1}
+SEEN_ONLY = {"contype": 0, "conaffinity": 0, "group": 2}
 
 DARK = (0.22, 0.24, 0.27, 1.0)
 LIGHT = (0.82, 0.84, 0.86, 1.0)
@@ -93,13 +91,10 @@ def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
     _set_inertial(trunk, morphology.trunk)
     box = morphology.trunk_box
     half, (x, y, z) = box.half_extents_m, box.center_m
-    _add_box(trunk, "trunk", half, box.center_m, LIGHT, TOUCHES_GROUND)
+    _add_shape(trunk, "trunk", BOX, half, box.center_m, LIGHT, TOUCHES_GROUND)
     # A visor on the front face, so that one sees where the robot looks.
-    visor, before = (
-        (0.002, 0.8 * half[1], 0.35 * half[2]),
-        (x + half[0], y, z + 0.3 * half[2]),
-    )
-    _add_box(trunk, "visor", visor, before, ACCENT, SEEN_ONLY)
+    visor, front = (0.002, 0.8 * half[1], 0.35 * half[2]), z + 0.3 * half[2]
+    _add_shape(trunk, "visor", BOX, visor, (x + half[0], y, front), ACCENT, SEEN_ONLY)
     trunk.add_site(name="imu", group=5)
     for name, leg in zip(LEG_NAMES, morphology.legs, strict=True):
         _add_leg(spec, trunk, name, leg, morphology, ground)
@@ -123,14 +118,20 @@ def _add_leg(
     morphology: Morphology,
     ground: Ground,
 ) -> None:
-    hip = trunk.add_body(name=f"{name}_hip", pos=leg.hip_pos_m)
-    thigh = hip.add_body(name=f"{name}_thigh", pos=leg.thigh_offset_m)
-    calf = thigh.add_body(name=f"{name}_calf", pos=(0.0, 0.0, -leg.thigh_length_m))
+    """Chain hip, thigh and calf to the trunk.
+
+    Foot and thigh touch the ground, the hip is only seen. On a plane so is the shank:
+    it is straight and cannot sink in while the knee, where the thigh's capsule ends, and
+    the foot do not.
+    """
+    spread, length, foot = leg.thigh_offset_m, leg.length_m, leg.foot_radius_m
+    places = leg.hip_pos_m, spread, (0.0, 0.0, -leg.thigh_length_m)
     locked = dict(morphology.locked)
-    for index, (body, kind) in enumerate(
-        zip((hip, thigh, calf), JOINT_KINDS, strict=True)
-    ):
+    body, bodies = trunk, []
+    for index, kind in enumerate(JOINT_KINDS):
         joint = f"{name}_{kind}"
+        body = body.add_body(name=joint, pos=places[index])
+        bodies.append(body)
         limits = leg.joint_range_rad[index]
         if joint in locked:  # Next to no room: it stays a joint, with its motor.
             middle = locked[joint]
@@ -138,7 +139,7 @@ def _add_leg(
         _set_inertial(body, leg.links[index])
         body.add_joint(
             name=joint,
-            axis=AXES[kind],
+            axis=X if kind == "hip" else Y,
             range=limits,
             armature=morphology.armature_kg_m2[index],
             # Hard stops. With the margin wider than a locked joint's play both its
@@ -149,43 +150,21 @@ def _add_leg(
             margin=LIMIT_MARGIN_RAD,
         )
         add_motor(spec, joint, joint)
-    _add_leg_shapes(hip, thigh, calf, name, leg, ground)
-    # One radius for all bodies, wider than any foot: the calf has no other geom that
-    # touches the ground.
-    foot = (0.0, 0.0, -leg.shank_length_m)
-    add_touch_sensor(spec, calf, f"{name}_foot_touch", foot, radius_m=0.1)
-
-
-def _add_leg_shapes(
-    hip: mujoco.MjsBody,
-    thigh: mujoco.MjsBody,
-    calf: mujoco.MjsBody,
-    name: str,
-    leg: Leg,
-    ground: Ground,
-) -> None:
-    """Add a leg's shapes: foot and thigh touch the ground, the hip is only seen.
-
-    On a plane so is the shank: it is straight and cannot sink in while the knee, where
-    the thigh's capsule ends, and the foot do not.
-    """
-    foot, length = leg.foot_radius_m, leg.length_m
-    end = (0.0, 0.0, -leg.shank_length_m)
-    _add_ball(calf, f"{name}_foot", foot, end, RUBBER)
+    hip, thigh, calf = bodies
+    width = max(abs(spread[1]) / 2.0, 1e-3)
+    middle, size = np.divide(spread, 2.0), (0.08 * length, width, 0.0)
+    shape = _add_shape(hip, f"{name}_hip", CAPSULE, size, middle, DARK, SEEN_ONLY)
+    shape.quat = ALONG_Y
     _add_rod(
         thigh, f"{name}_thigh", 0.05 * length, leg.thigh_length_m, LIGHT, TOUCHES_GROUND
     )
+    end, size = (0.0, 0.0, -leg.shank_length_m), (foot, 0.0, 0.0)
+    _add_shape(calf, f"{name}_foot", BALL, size, end, RUBBER, TOUCHES_GROUND)
     shank = SEEN_ONLY if ground.is_plane else TOUCHES_GROUND
     _add_rod(calf, f"{name}_shank", 0.7 * foot, leg.shank_length_m, DARK, shank)
-    hip.add_geom(
-        name=f"{name}_hip",
-        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        size=(0.08 * length, max(abs(leg.thigh_offset_m[1]) / 2.0, 1e-3), 0.0),
-        pos=np.divide(leg.thigh_offset_m, 2.0),
-        quat=ALONG_Y,
-        rgba=DARK,
-        **SEEN_ONLY,
-    )
+    # One radius for all bodies, wider than any foot: the calf has no other geom that
+    # touches the ground.
+    add_touch_sensor(spec, calf, f"{name}_foot_touch", end, radius_m=0.1)
 
 
 def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:
@@ -195,32 +174,29 @@ def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:
     body = trunk.add_body(name=name, pos=payload.attach_m)
     moment = 0.4 * payload.mass_kg * radius**2
     inertia = (moment, moment, moment, 0.0, 0.0, 0.0)
-    ball = Link(mass_kg=payload.mass_kg, com_m=center, inertia_kg_m2=inertia)
-    _set_inertial(body, ball)
+    _set_inertial(
+        body, Link(mass_kg=payload.mass_kg, com_m=center, inertia_kg_m2=inertia)
+    )
     reach = math.acos(radius / length)  # There the ball meets the belly.
-    for axis, direction in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0))):
+    for axis, direction in (("x", X), ("y", Y)):
         body.add_joint(name=f"{name}_{axis}", axis=direction, range=(-reach, reach))
-    _add_ball(body, name, radius, center, IRON)
+    size = (radius, 0.0, 0.0)
+    _add_shape(body, name, BALL, size, center, IRON, TOUCHES_GROUND)
     _add_rod(body, f"{name}_link", 0.004, length, DARK, SEEN_ONLY)
 
 
-def _add_box(body: mujoco.MjsBody, name: str, half, pos, rgba, rules: Rules) -> None:
-    kind = mujoco.mjtGeom.mjGEOM_BOX
-    body.add_geom(name=name, type=kind, size=half, pos=pos, rgba=rgba, **rules)
-
-
-def _add_ball(body: mujoco.MjsBody, name: str, radius: float, pos, rgba) -> None:
-    kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, (radius, 0.0, 0.0)
-    body.add_geom(name=name, type=kind, size=size, pos=pos, rgba=rgba, **TOUCHES_GROUND)
+def _add_shape(
+    body: mujoco.MjsBody, name: str, kind, size, pos, rgba, rules: dict[str, int]
+) -> mujoco.MjsGeom:
+    return body.add_geom(name=name, type=kind, size=size, pos=pos, rgba=rgba, **rules)
 
 
 def _add_rod(
-    body: mujoco.MjsBody, name: str, radius: float, length: float, rgba, rules: Rules
+    body: mujoco.MjsBody, name: str, radius: float, length: float, rgba, rules
 ) -> None:
     """Add a capsule that hangs from the body's origin."""
-    kind, half = mujoco.mjtGeom.mjGEOM_CAPSULE, length / 2.0
-    size, pos = (radius, half, 0.0), (0.0, 0.0, -half)
-    body.add_geom(name=name, type=kind, size=size, pos=pos, rgba=rgba, **rules)
+    size, pos = (radius, length / 2.0, 0.0), (0.0, 0.0, -length / 2.0)
+    _add_shape(body, name, CAPSULE, size, pos, rgba, rules)
 
 
 def _set_inertial(body: mujoco.MjsBody, link: Link) -> None:

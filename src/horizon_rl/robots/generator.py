@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.robots.leg import Interval, Leg, Link, Vec3
+from horizon_rl.robots.leg import Interval, Leg, Link, Vec3, floats
 from horizon_rl.robots.morphology import Box, Morphology
 from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
 from horizon_rl.support.errors import InputError
@@ -46,8 +46,6 @@ def generate(
     rng: np.random.Generator, n: int, cfg: GeneratorCfg | None = None
 ) -> list[Morphology]:
     """Draw n bodies that stand. The first k of n are those that a draw of k gives."""
-    if n < 0:
-        raise InputError(f"the number of bodies must not be below 0, got {n}")
     cfg = cfg or GeneratorCfg()
     return [_draw_standing(rng, f"generated-{number}", cfg) for number in range(n)]
 
@@ -55,15 +53,12 @@ def generate(
 def can_stand(morphology: Morphology) -> bool:
     """Tell whether the default pose is a stance: level, off the ground and stable."""
     leg_length, height = morphology.leg_length_m, morphology.standing_height_m
-    box = morphology.trunk_box
-    belly = height + box.center_m[2] - box.half_extents_m[2]
-    knee = height + min(
-        leg.frames(leg.default_pose_rad)[2][0][2]
-        for leg in (morphology.front, morphology.rear)
-    )
+    box, pair = morphology.trunk_box, (morphology.front, morphology.rear)
+    belly = box.center_m[2] - box.half_extents_m[2]
+    knees = [leg.frames(leg.default_pose_rad)[2][0][2] for leg in pair]
     return (
         abs(morphology.stance.pitch_rad) < 0.15
-        and min(belly, knee) > 0.2 * leg_length
+        and height + min(belly, *knees) > 0.2 * leg_length
         and morphology.support_margin_m > 0.1 * leg_length
     )
 
@@ -91,8 +86,7 @@ def _draw(rng: np.random.Generator, name: str, cfg: GeneratorCfg) -> Morphology:
     sizes = length_m * rng.uniform(*cfg.proportion, size=7)
     body = _reshaped(body, sizes, mass_kg * rng.uniform(*cfg.mass_share, size=4))
     shift_x, shift_z = length_m * rng.uniform(*cfg.com_shift, size=2)
-    com_x, com_y, com_z = body.trunk.com_m
-    com = (com_x + shift_x, com_y, com_z + shift_z)
+    com = floats(np.add(body.trunk.com_m, (shift_x, 0.0, shift_z)))
     rear = _reposed(body.rear, rng.uniform(*cfg.pose_shift_rad, size=3))
     body = replace(
         body,
@@ -109,18 +103,19 @@ def _draw(rng: np.random.Generator, name: str, cfg: GeneratorCfg) -> Morphology:
 def _unit(name: str) -> Morphology:
     """Return a preset with 1 m of leg, 1 kg of mass and all knees pointing back."""
     preset = load_preset(name)
-    rear = preset.rear
-    scale, mass = 1.0 / preset.leg_length_m, 1.0 / preset.body_mass_kg
+    front, rear = preset.front, preset.rear
+    rear = rear.reversed() if _knee_points_forward(rear) else rear
     bare = replace(
         preset,
-        front=_turn_limited(preset.front),
-        rear=_turn_limited(rear.reversed() if _knee_points_forward(rear) else rear),
+        front=_turn_limited(front),
+        rear=_turn_limited(rear),
         stiffness_nm_rad=None,
         damping_nm_s_rad=None,
         sources=(),
         licence="",
         estimated=(),
     )
+    scale, mass = 1.0 / preset.leg_length_m, 1.0 / preset.body_mass_kg
     return _reshaped(bare, [scale] * 7, [mass] * 4)
 
 
@@ -142,8 +137,8 @@ def _reshaped(
     def leg(old: Leg) -> Leg:
         return replace(
             old,
-            hip_pos_m=_times(old.hip_pos_m, trunk),
-            thigh_offset_m=_times(old.thigh_offset_m, (spread, spread, spread)),
+            hip_pos_m=_scaled(old.hip_pos_m, trunk),
+            thigh_offset_m=_scaled(old.thigh_offset_m, (spread, spread, spread)),
             thigh_length_m=old.thigh_length_m * thigh,
             calf_length_m=old.calf_length_m * calf,
             foot_radius_m=old.foot_radius_m * thick,
@@ -156,8 +151,8 @@ def _reshaped(
         body,
         trunk=_stretched(body.trunk, trunk_mass, trunk),
         trunk_box=Box(
-            half_extents_m=_times(body.trunk_box.half_extents_m, trunk),
-            center_m=_times(body.trunk_box.center_m, trunk),
+            half_extents_m=_scaled(body.trunk_box.half_extents_m, trunk),
+            center_m=_scaled(body.trunk_box.center_m, trunk),
         ),
         front=leg(body.front),
         rear=leg(body.rear),
@@ -173,20 +168,19 @@ def _with_scaled_motors(body: Morphology) -> Morphology:
     reference = load_preset(REFERENCE)
     mass = body.body_mass_kg / reference.body_mass_kg
     length = body.leg_length_m / reference.leg_length_m
-
     torque, rate = mass * length, length**-0.5
-    factors = {
-        "torque_limit_nm": torque,
-        "velocity_limit_rad_s": rate,
-        "stiffness_nm_rad": torque,
-        "damping_nm_s_rad": torque / rate,
-        "armature_kg_m2": torque / rate**2,
-    }
-    motors: dict[str, Any] = {
-        field: tuple(factor * value for value in getattr(reference, field))
-        for field, factor in factors.items()
-    }
-    return replace(body, **motors)
+
+    def times(factor: float, values: Any) -> Vec3:
+        return floats(np.multiply(factor, values))
+
+    return replace(
+        body,
+        torque_limit_nm=times(torque, reference.torque_limit_nm),
+        velocity_limit_rad_s=times(rate, reference.velocity_limit_rad_s),
+        stiffness_nm_rad=times(torque, reference.stiffness_nm_rad),
+        damping_nm_s_rad=times(torque / rate, reference.damping_nm_s_rad),
+        armature_kg_m2=times(torque / rate**2, reference.armature_kg_m2),
+    )
 
 
 def _blend(one: Any, other: Any, weight: float) -> Any:
@@ -208,26 +202,25 @@ def _log_blend(one: float, other: float, weight: float) -> float:
 
 def _stretched(link: Link, mass: float, stretch: Vec3) -> Link:
     moment = mass * link.second_moment_kg_m2 * np.outer(stretch, stretch)
-    com = _times(link.com_m, stretch)
+    com = _scaled(link.com_m, stretch)
     return Link.from_second_moment(mass * link.mass_kg, com, moment)
 
 
 def _reposed(leg: Leg, shift_rad: np.ndarray) -> Leg:
     shifted = np.add(leg.default_pose_rad, shift_rad)
-    hip, thigh, calf = np.clip(shifted, *np.transpose(leg.joint_range_rad)).tolist()
-    return replace(leg, default_pose_rad=(hip, thigh, calf))
+    pose = np.clip(shifted, *np.transpose(leg.joint_range_rad))
+    return replace(leg, default_pose_rad=floats(pose))
 
 
 def _turn_limited(leg: Leg) -> Leg:
     """Cut ranges of several turns, as ANYmal's, to half a turn each way."""
-    low, high = np.clip(leg.joint_range_rad, -math.pi, math.pi).T.tolist()
-    return replace(leg, joint_range_rad=tuple(zip(low, high, strict=True)))
+    ranges = np.clip(leg.joint_range_rad, -math.pi, math.pi)
+    return replace(leg, joint_range_rad=tuple(map(floats, ranges)))
 
 
 def _knee_points_forward(leg: Leg) -> bool:
     return leg.default_pose_rad[2] > 0.0
 
 
-def _times(vector: Vec3, factors: Vec3) -> Vec3:
-    (x, y, z), (by_x, by_y, by_z) = vector, factors
-    return x * by_x, y * by_y, z * by_z
+def _scaled(vector: Vec3, factors: Vec3) -> Vec3:
+    return floats(np.multiply(vector, factors))

@@ -9,8 +9,8 @@ a negative calf angle.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +23,20 @@ JOINT_KINDS = ("hip", "thigh", "calf")
 
 STILT_RADIUS_M = 0.01
 
+SIX = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
+"""Rows and columns of a symmetric matrix's xx yy zz xy xz yz."""
+
+
+def floats(values: Any) -> Any:
+    """Turn a vector into a tuple of plain numbers, as the facts are kept."""
+    return tuple(map(float, values))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
     """One rigid link; its frame sits at the joint that moves it."""
 
     mass_kg: float
-    """Mass."""
     com_m: Vec3
     """Centre of mass in the link frame."""
     inertia_kg_m2: tuple[float, float, float, float, float, float]
@@ -57,19 +64,13 @@ class Link:
         return 0.5 * np.trace(inertia) * np.eye(3) - inertia
 
     @classmethod
-    def from_second_moment(
-        cls, mass_kg: float, com_m: Sequence[float] | np.ndarray, moment: np.ndarray
-    ) -> Link:
+    def from_second_moment(cls, mass_kg: float, com_m: Any, moment: np.ndarray) -> Link:
         """Make the link whose mass is spread with the given second moment."""
         inertia = np.trace(moment) * np.eye(3) - moment
-        x, y, z = map(float, com_m)
-        xx, yy, zz, xy, xz, yz = map(
-            float, inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
-        )
         return cls(
             mass_kg=float(mass_kg),
-            com_m=(x, y, z),
-            inertia_kg_m2=(xx, yy, zz, xy, xz, yz),
+            com_m=floats(com_m),
+            inertia_kg_m2=floats(inertia[SIX]),
         )
 
     def joined(self, other: Link) -> Link:
@@ -83,13 +84,10 @@ class Link:
 
     def mirrored(self, signs: Vec3 = (1.0, -1.0, 1.0)) -> Link:
         """Reflect the link along axes of negative sign; by default, left to right."""
-        (x, y, z), (by_x, by_y, by_z) = self.com_m, signs
-        xx, yy, zz, xy, xz, yz = self.inertia_kg_m2
-        products = (by_x * by_y * xy, by_x * by_z * xz, by_y * by_z * yz)
-        return Link(
-            mass_kg=self.mass_kg,
-            com_m=(by_x * x, by_y * y, by_z * z),
-            inertia_kg_m2=(xx, yy, zz, *products),
+        return replace(
+            self,
+            com_m=floats(np.multiply(signs, self.com_m)),
+            inertia_kg_m2=floats(np.outer(signs, signs)[SIX] * self.inertia_kg_m2),
         )
 
 
@@ -112,29 +110,23 @@ class Leg:
     default_pose_rad: Vec3
     """Angles of hip, thigh and calf that actions are offsets from."""
     hip: Link
-    """Hip, or abduction, link."""
     thigh: Link
-    """Thigh link."""
     calf: Link
     """Calf with foot, without stilt."""
     stilt_m: float = 0.0
     """Length added below the calf."""
 
     def __post_init__(self) -> None:
-        lengths = (self.thigh_length_m, self.calf_length_m, self.foot_radius_m)
-        if not min(lengths) > 0.0 or not self.stilt_m >= 0.0:
+        lengths = self.thigh_length_m, self.calf_length_m, self.foot_radius_m
+        low, high = np.transpose(self.joint_range_rad)
+        pose = self.default_pose_rad
+        in_range = np.all((low <= pose) & np.less_equal(pose, high))
+        if not (min(lengths) > 0.0 and self.stilt_m >= 0.0 and in_range):
             raise InputError(
-                f"thigh, calf and foot radius must be above 0 m, got {lengths}, "
-                f"and a stilt not below, got {self.stilt_m}"
+                "a leg needs thigh, calf and foot radius above 0 m, a stilt not below, "
+                f"and default angles in its joints' ranges; got {lengths} and "
+                f"{self.stilt_m} m, angles {pose} in {self.joint_range_rad} rad"
             )
-        for kind, (low, high), angle in zip(
-            JOINT_KINDS, self.joint_range_rad, self.default_pose_rad, strict=True
-        ):
-            if not (low < high and low <= angle <= high):
-                raise InputError(
-                    f"{kind}: default angle {angle:.4g} rad must lie in the joint's "
-                    f"range {low:.4g}..{high:.4g} rad"
-                )
 
     @property
     def length_m(self) -> float:
@@ -154,10 +146,8 @@ class Leg:
         mass = self.calf.mass_kg * self.stilt_m / self.calf_length_m
         across, along = STILT_RADIUS_M**2 / 4.0, self.stilt_m**2 / 12.0
         middle = (0.0, 0.0, -self.calf_length_m - self.stilt_m / 2.0)
-        rod = Link.from_second_moment(
-            mass, middle, mass * np.diag([across, across, along])
-        )
-        return self.calf.joined(rod)
+        moment = mass * np.diag([across, across, along])
+        return self.calf.joined(Link.from_second_moment(mass, middle, moment))
 
     @property
     def links(self) -> tuple[Link, Link, Link]:
@@ -166,14 +156,15 @@ class Leg:
 
     def mirrored(self) -> Leg:
         """Reflect the leg in the x-z plane."""
-        (hip_low, hip_high), thigh_range, calf_range = self.joint_range_rad
-        hip_angle, thigh_angle, calf_angle = self.default_pose_rad
+        (hip_low, hip_high), *ranges = self.joint_range_rad
+        hip_angle, *angles = self.default_pose_rad
+        flip_y = (1.0, -1.0, 1.0)
         return replace(
             self,
-            hip_pos_m=_flip_y(self.hip_pos_m),
-            thigh_offset_m=_flip_y(self.thigh_offset_m),
-            joint_range_rad=((-hip_high, -hip_low), thigh_range, calf_range),
-            default_pose_rad=(-hip_angle, thigh_angle, calf_angle),
+            hip_pos_m=floats(np.multiply(flip_y, self.hip_pos_m)),
+            thigh_offset_m=floats(np.multiply(flip_y, self.thigh_offset_m)),
+            joint_range_rad=((-hip_high, -hip_low), *ranges),
+            default_pose_rad=(-hip_angle, *angles),
             hip=self.hip.mirrored(),
             thigh=self.thigh.mirrored(),
             calf=self.calf.mirrored(),
@@ -199,9 +190,7 @@ class Leg:
             calf=self.calf.mirrored((-1.0, 1.0, 1.0)),
         )
 
-    def frames(
-        self, pose_rad: Sequence[float] | np.ndarray
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def frames(self, pose_rad: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return origin and rotation, in the trunk frame, of hip, thigh, calf, foot."""
         hip_angle, thigh_angle, calf_angle = pose_rad
         hip_rotation = rotation_x(hip_angle)
@@ -229,8 +218,3 @@ def rotation_y(angle: float) -> np.ndarray:
     """Rotate about y: positive pitches the nose down."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def _flip_y(vector: Vec3) -> Vec3:
-    x, y, z = vector
-    return x, -y, z

@@ -22,9 +22,7 @@ class Box:
     """An axis-aligned box in the trunk frame."""
 
     half_extents_m: Vec3
-    """Half the length, width and height."""
     center_m: Vec3
-    """Middle of the box."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,6 @@ class Payload:
     """An iron ball that swings below the trunk on a light rigid link."""
 
     mass_kg: float
-    """Mass of the ball."""
     attach_m: Vec3
     """Where the link hangs, in the trunk frame."""
     link_length_m: float = 0.1
@@ -94,14 +91,15 @@ class Morphology:
     """What no source gives, in words."""
 
     def __post_init__(self) -> None:
-        for leg in (self.front, self.rear):
-            if not leg.hip_pos_m[1] + leg.thigh_offset_m[1] > 0.0:
-                raise InputError(f"{self.name}: legs are given as left legs, y > 0")
-        if not self.front.hip_pos_m[0] > self.rear.hip_pos_m[0]:
-            raise InputError(f"{self.name}: the front hips must lie before the rear")
-        for field in ("torque_limit_nm", "velocity_limit_rad_s"):
-            if not min(getattr(self, field)) > 0.0:
-                raise InputError(f"{self.name}: {field} must be above 0")
+        pair = self.front, self.rear
+        left = all(leg.hip_pos_m[1] + leg.thigh_offset_m[1] > 0.0 for leg in pair)
+        ahead = self.front.hip_pos_m[0] > self.rear.hip_pos_m[0]
+        weakest = min(*self.torque_limit_nm, *self.velocity_limit_rad_s)
+        if not (left and ahead and weakest > 0.0):
+            raise InputError(
+                f"{self.name}: needs left legs (y > 0), front hips before the rear ones, "
+                "and limits of torque and velocity above 0"
+            )
         for joint, _ in self.locked:
             if joint not in JOINT_NAMES:
                 raise InputError(unknown("joint", joint, JOINT_NAMES))
@@ -191,5 +189,5 @@ class Morphology:
     @cached_property
     def _feet_m(self) -> np.ndarray:
         poses = self.stand_pose_rad.reshape(4, 3)
-        legs = zip(self.legs, poses, strict=True)
-        return np.array([leg.frames(pose)[3][0] for leg, pose in legs])
+        frames = [leg.frames(pose) for leg, pose in zip(self.legs, poses, strict=True)]
+        return np.array([foot for *_, (foot, _) in frames])
