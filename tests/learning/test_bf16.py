@@ -32,8 +32,8 @@ def use_bf16(learner):
 
 
 def batch_of(learner):
-    whole = learner.actor.is_recurrent
-    return learner.gradient_steps.minibatch(torch.arange(16 if whole else 16 * 16))
+    whole = learner.storage.whole_worlds
+    return learner.storage.minibatch(torch.arange(16 if whole else 16 * 16))
 
 
 def ratios(learner) -> torch.Tensor:

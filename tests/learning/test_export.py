@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 import torch
 from onnx.reference import ReferenceEvaluator
 from tensordict import TensorDict
@@ -107,8 +106,3 @@ def test_file_tells_what_it_is_told_and_nothing_of_the_machine():
     model = onnx.load_from_string(content)
     assert [(p.key, p.value) for p in model.metadata_props] == [("about", "a test")]
     assert b".py" not in content
-
-
-def test_torch_script_is_refused_rather_than_wrong():
-    with pytest.raises(NotImplementedError, match="ONNX"):
-        make_actor(SMALL).as_jit()

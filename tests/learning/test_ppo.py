@@ -32,11 +32,8 @@ class WholeWorlds(SequenceStorage):
     """A storage whose minibatches upstream's PPO can read."""
 
     def recurrent_mini_batch_generator(self, num_mini_batches, num_epochs=8):
-        cfg = PpoCfg(
-            num_minibatches=num_mini_batches, num_epochs=num_epochs, reshuffle=False
-        )
-        for ids in self.minibatch_ids(cfg, True):
-            fields = self.minibatch(ids, True)._asdict()
+        for ids in self.minibatch_ids():
+            fields = self.minibatch(ids)._asdict()
             past = fields.pop("past")
             yield RolloutStorage.Batch(**fields, hidden_states=(past, None))
 
@@ -99,7 +96,7 @@ def test_loss_of_a_transformer_equals_one_over_full_windows(actor):
         mean = torch.stack(means, dim=1).float()
         std = state_tensors(learner)["actor.distribution.std_param"]
         _, expected = plain_loss(mean, std, value, plain_batch(storage), cfg)
-    _, figures = learner.gradient_steps.loss(storage.minibatch(torch.arange(8), True))
+    _, figures = learner.gradient_steps.loss(storage.minibatch(torch.arange(8)))
     assert float(figures["clip_fraction"]) > 0.05
     for name, value in expected.items():
         assert figures[name].item() == pytest.approx(value.item(), rel=1e-4), name
@@ -155,8 +152,8 @@ def test_every_pass_cuts_again_only_if_asked():
     def passes(reshuffle):
         learner = collected(SMALL, reshuffle=reshuffle)
         storage = learner.storage
-        ids = storage.minibatch_ids(learner.cfg, True)
-        actions = [storage.minibatch(part, True).actions for part in ids]
+        parts = storage.minibatch_ids()
+        actions = [storage.minibatch(ids).actions for ids in parts]
         assert len(actions) == 16
         return torch.cat(actions[:4], dim=1), torch.cat(actions[4:8], dim=1)
 

@@ -22,7 +22,7 @@ from horizon_rl.learning import LearnerCfg, TransformerCfg, build_learner
 
 def disagreement(learner) -> float:
     """Return the greatest change of a mean between rollout and update."""
-    batch = learner.storage.minibatch(torch.arange(learner.storage.num_envs), True)
+    batch = learner.storage.minibatch(torch.arange(learner.storage.num_envs))
     with torch.no_grad():
         means = learner.actor(batch.observations, hidden_state=batch.past)
     return float((means - batch.old_distribution_params[0]).abs().max())
@@ -56,7 +56,9 @@ def test_check_notices_a_cache_that_was_not_rebuilt(monkeypatch):
     monkeypatch.setattr(learner.actor, "max_steps", 64)
     train(learner, env, 2)
     live = learner.actor.live
-    monkeypatch.setattr(learner.actor, "begin_rollout", lambda num_worlds: live)
+    monkeypatch.setattr(
+        learner.actor, "begin_rollout", lambda num_worlds: live.history()
+    )
     with pytest.raises(AssertionError, match="not the update's"):
         train(learner, env, 2)
 

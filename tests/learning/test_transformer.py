@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from toys import SMALL
 
 from horizon_rl.learning import TransformerCfg, build_actor
-from horizon_rl.learning.history import History, rollout_past
+from horizon_rl.learning.history import History
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.support.errors import InputError
 
@@ -107,7 +107,7 @@ def test_past_can_be_put_back():
     act_in_steps(actor, raw[:6], never[:6])
     past = past_of(actor)
     after = act_in_steps(actor, raw[6:], never[6:])
-    actor.rebuild(actor.live, past)
+    actor.live.fill(past, actor.remember(*past))
     torch.testing.assert_close(act_in_steps(actor, raw[6:], never[6:]), after)
 
 
@@ -135,7 +135,7 @@ def test_update_sees_what_acting_saw(num_layers):
     past = past_of(actor)
     means = act_in_steps(actor, raw[16:], dones[16:])
     obs = TensorDict({"actor": raw[16:]}, [8, 3])
-    again = actor(obs, hidden_state=rollout_past(past, dones[16:]))
+    again = actor(obs, hidden_state=past.with_rollout(dones[16:]))
     torch.testing.assert_close(again, means, rtol=1e-5, atol=1e-5)
     assert again.requires_grad
 
@@ -149,7 +149,7 @@ def test_history_changes_outputs_but_takes_no_gradient(num_layers):
     first, cuts = torch.zeros(2, dtype=torch.long), torch.zeros(4, 2).bool()
 
     def output(past):
-        return actor(obs, hidden_state=rollout_past(History(past, first), cuts))
+        return actor(obs, hidden_state=History(past, first).with_rollout(cuts))
 
     assert (output(raw) - output(raw + 1.0)).abs().max() > 1e-3
     actor.zero_grad()

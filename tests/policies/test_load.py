@@ -95,7 +95,7 @@ def test_damaged_checkpoint_is_refused(make_checkpoint, file, damage, message):
 
 
 def test_checkpoint_for_other_observations_is_refused(make_checkpoint):
-    with pytest.raises(InputError, match="does not fit 45 observations"):
+    with pytest.raises(InputError, match="does not fit its settings, 45 observations"):
         load_policy(str(make_checkpoint(width=48)))
 
 

@@ -7,7 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.learning.config import ActorCfg
-from horizon_rl.learning.history import Memory
+from horizon_rl.learning.history import Cache, History
 
 
 class Gaussian(GaussianDistribution):
@@ -26,7 +26,7 @@ class Actor(MLPModel):
     """A policy network of rsl_rl; this one is an MLP that remembers nothing.
 
     An actor with a memory sets `is_recurrent`, so that updates bring whole sequences
-    with their `RolloutPast` instead of single steps, and overrides the methods below.
+    with their `History` instead of single steps, and overrides the methods below.
     """
 
     kind = "mlp"
@@ -57,20 +57,18 @@ class Actor(MLPModel):
                 "std_type": cfg.std_parameter,
             },
         )
-        self._memory: Memory | None = None
 
-    def begin_rollout(self, num_worlds: int) -> Memory:
-        """Return the memory that `forward` acts with: the same one in every rollout."""
-        if self._memory is None or self._memory.num_worlds != num_worlds:
-            self._memory = Memory(num_worlds=num_worlds)
-        return self._memory
+    def begin_rollout(self, num_worlds: int) -> History | None:
+        """Get ready to act in a rollout; return what is remembered from before it."""
+
+    def set_step(self, step: int) -> None:
+        """Set the step of the rollout that comes next: a replayed graph counts none."""
 
     def mean_step(
-        self, obs: TensorDict, memory: Memory | None
-    ) -> tuple[Tensor, Memory]:
+        self, obs: TensorDict, memory: Cache | None
+    ) -> tuple[Tensor, Cache | None]:
         """Return mean actions [n, -], and the caller's memory for the next step.
 
         The memory of `forward` stays as it is. Without one, no world has a past.
         """
-        means = self(obs)
-        return means, memory or Memory(num_worlds=len(means))
+        return self(obs), None

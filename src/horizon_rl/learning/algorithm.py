@@ -1,14 +1,15 @@
-"""What a training loop needs of something that learns from rollouts."""
+"""What a training loop needs of something that learns, and its state as named tensors."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
+import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
 from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.config import LearnerCfg
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import Ranks
 
 
@@ -66,21 +67,89 @@ Builder = Callable[[TensorDict, int, int, LearnerCfg, str, Ranks], Algorithm]
 """Makes an algorithm out of the arguments of `build_learner`."""
 B = TypeVar("B", bound=Builder)
 
-_builders: dict[str, Builder] = {}
+BUILDERS: dict[str, Builder] = {}
+"""By the names that `LearnerCfg.algorithm` chooses them by."""
 
 
 def register_algorithm(name: str) -> Callable[[B], B]:
     """Make a builder known by the name that `LearnerCfg.algorithm` chooses it by."""
 
     def register(builder: B) -> B:
-        _builders[name] = builder
+        BUILDERS[name] = builder
         return builder
 
     return register
 
 
-def find_algorithm(name: str) -> Builder:
-    """Return the builder registered by this name; another name is refused."""
-    if name not in _builders:
-        raise InputError(unknown("algorithm", name, _builders))
-    return _builders[name]
+class LearnerSnapshot(NamedTuple):
+    """A learner at one moment; later training does not change it."""
+
+    tensors: dict[str, Tensor]
+    """Copies of `state_tensors`."""
+    learning_rate: float
+
+
+def take_snapshot(learner: Algorithm) -> LearnerSnapshot:
+    """Copy everything that learns."""
+    tensors = {name: value.clone() for name, value in state_tensors(learner).items()}
+    return LearnerSnapshot(tensors, learner.learning_rate)
+
+
+def restore(learner: Algorithm, snapshot: LearnerSnapshot) -> None:
+    """Bring back a snapshot exactly, and drop rollout and histories.
+
+    The environments must be reset by the caller. Randomness is not rewound.
+    """
+    load_state_tensors(learner, snapshot.tensors)
+    learner.learning_rate = snapshot.learning_rate
+
+
+def state_tensors(learner: Algorithm) -> dict[str, Tensor]:
+    """Return the learner's own tensors, not copies, by name.
+
+    Of PPO, `actor.*` and `critic.*` are weights, action noise and normalisers, `adam.*`
+    the moments and the step counter of each parameter. The learning rate is a number:
+    `learner.learning_rate`.
+    """
+    weights = {
+        f"{prefix}.{name}": value
+        for prefix, model in learner.models.items()
+        for name, value in model.state_dict().items()
+    }
+    return weights | learner.optimizer_tensors()
+
+
+@torch.no_grad()
+def load_state_tensors(learner: Algorithm, tensors: Mapping[str, Tensor]) -> None:
+    """Copy tensors into a learner of the same shape; drop rollout and histories.
+
+    A set without any of the optimiser's, as shipped policies are, gives a fresh one.
+
+    Raises:
+        InputError: A name is missing, unknown, or of another shape or type. Nothing was
+            changed.
+    """
+    own, moments = state_tensors(learner), learner.optimizer_tensors()
+    if not moments.keys() & tensors.keys():
+        own = {name: value for name, value in own.items() if name not in moments}
+    check_tensors(tensors, own)
+    for value in moments.values():
+        value.zero_()
+    for name, value in own.items():
+        value.copy_(tensors[name])
+    learner.forget()
+
+
+def check_tensors(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Refuse tensors that have not the names, shapes and types of the expected ones."""
+
+    def describe(tensors: Mapping[str, Tensor], name: str) -> str:
+        if name not in tensors:
+            return "missing"
+        kind = str(tensors[name].dtype).removeprefix("torch.")
+        return f"{tuple(tensors[name].shape)} {kind}"
+
+    for name in (*expected, *found):
+        is_there, should_be = describe(found, name), describe(expected, name)
+        if is_there != should_be:
+            raise InputError(f"'{name}' is {is_there}; expected: {should_be}")

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from horizon_rl.learning.config import TransformerCfg
+
 Extend = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Given a layer's number and its tokens' keys (not yet rotated) and values, say what
 they attend to: rotated keys and values, the tokens' own among them."""
@@ -72,9 +74,9 @@ class DecoderLayer(nn.Module):
     the first step, so that no warm-up is needed, for which PPO's rate leaves no room.
     """
 
-    def __init__(self, dim: int, num_heads: int, feedforward_dim: int):
+    def __init__(self, cfg: TransformerCfg):
         super().__init__()
-        self.num_heads = num_heads
+        dim, self.num_heads = cfg.embedding_dim, cfg.num_heads
         self.attention_norm = nn.LayerNorm(dim)
         self.query = nn.Linear(dim, dim)
         # Apart from the query: of the past only keys and values are needed.
@@ -82,7 +84,9 @@ class DecoderLayer(nn.Module):
         self.output = nn.Linear(dim, dim)
         self.feedforward_norm = nn.LayerNorm(dim)
         self.feedforward = nn.Sequential(
-            nn.Linear(dim, feedforward_dim), nn.GELU(), nn.Linear(feedforward_dim, dim)
+            nn.Linear(dim, cfg.feedforward_dim),
+            nn.GELU(),
+            nn.Linear(cfg.feedforward_dim, dim),
         )
 
     def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,15 +110,11 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """Layers that each attend to a window of the layer below."""
 
-    def __init__(
-        self, num_layers: int, dim: int, num_heads: int, feedforward_dim: int
-    ) -> None:
+    def __init__(self, cfg: TransformerCfg):
         super().__init__()
-        layers = [
-            DecoderLayer(dim, num_heads, feedforward_dim) for _ in range(num_layers)
-        ]
+        layers = [DecoderLayer(cfg) for _ in range(cfg.num_layers)]
         self.layers = cast(list[DecoderLayer], nn.ModuleList(layers))
-        self.norm = nn.LayerNorm(dim)
+        self.norm = nn.LayerNorm(cfg.embedding_dim)
 
     def forward(
         self, x: Tensor, rotation: Tensor, mask: Tensor, extend: Extend

@@ -4,18 +4,14 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.learning.actor import Actor
-from horizon_rl.learning.algorithm import (
-    Algorithm,
-    find_algorithm,
-    register_algorithm,
-)
+from horizon_rl.learning.algorithm import BUILDERS, Algorithm, register_algorithm
 from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg
 from horizon_rl.learning.critic import PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor
 from horizon_rl.learning.update import ExtraLoss, GradientSteps
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.graphs import set_matmul_precision
 from horizon_rl.support.ranks import ALONE, Ranks
 
@@ -38,8 +34,10 @@ def build_learner(
         device: Where it lives.
         ranks: Who else learns, each from its own worlds.
     """
-    build = find_algorithm(cfg.algorithm)
+    if cfg.algorithm not in BUILDERS:
+        raise InputError(unknown("algorithm", cfg.algorithm, BUILDERS))
     set_matmul_precision(device, cfg.matmul)
+    build = BUILDERS[cfg.algorithm]
     return build(observations, num_actions, num_envs, cfg, str(device), ranks)
 
 
@@ -60,16 +58,14 @@ def build_ppo(
             f"{num_envs} environments cannot be cut into {ppo.num_minibatches}"
             " minibatches: use more of these or fewer of those"
         )
-    for groups in (cfg.critic.obs_groups, cfg.critic.privileged_groups):
-        _check_groups(observations, groups)
     actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps)
+    _check_groups(observations, cfg.critic.obs_groups, cfg.critic.privileged_groups)
     critic = PrivilegedCritic(observations, cfg.critic)
     storage = SequenceStorage(
-        "rl", num_envs, ppo.num_steps, observations, [num_actions], device
+        num_envs, observations, num_actions, ppo, actor.is_recurrent, device
     )
     steps = GradientSteps(
-        *(actor, critic, storage, ppo, device, ranks, extra_losses),
-        compiles=cfg.compiles("update"),
+        actor, critic, storage, device, ranks, extra_losses, cfg.compiles("update")
     )
     return Ppo(steps)
 
@@ -84,14 +80,13 @@ def build_actor(
     return TransformerActor(observations, num_actions, cfg, num_steps)
 
 
-def _check_groups(observations: TensorDict, groups: tuple[str, ...]) -> None:
-    """Refuse groups that do not exist, and an actor or critic that reads none."""
+def _check_groups(observations: TensorDict, *networks: tuple[str, ...]) -> None:
+    """Refuse networks that read groups which do not exist, or none."""
     existing = [str(group) for group in observations.keys()]
-    missing = [f"'{group}'" for group in groups if group not in existing]
-    if not groups:
-        raise InputError(f"a network reads no observations of {', '.join(existing)}")
-    if missing:
-        raise InputError(
-            f"observations lack the group {', '.join(missing)};"
-            f" they have: {', '.join(existing)}"
-        )
+    for groups in networks:
+        missing = [group for group in groups if group not in existing]
+        if missing or not groups:
+            raise InputError(
+                f"a network reads the observations {list(groups)}; accepted: one or "
+                f"more of {', '.join(existing)}"
+            )

@@ -45,6 +45,11 @@ class TransformerCfg:
             )
 
     @property
+    def head_dim(self) -> int:
+        """Width of an attention head."""
+        return self.embedding_dim // self.num_heads
+
+    @property
     def reach(self) -> int:
         """Past steps that can change an action."""
         return self.num_layers * self.window

@@ -1,10 +1,11 @@
 """The past of n worlds: as raw inputs, which outlive an update, and as a live cache."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from horizon_rl.learning.config import TransformerCfg
 
 
 class History(NamedTuple):
@@ -13,51 +14,19 @@ class History(NamedTuple):
     raw: Tensor
     """[n, reach, inputs] the last inputs, not normalised, oldest first."""
     first: Tensor
-    """[n] slot at which the running episode began; `reach` if nothing precedes."""
+    """[n] slot at which the running episode began; `reach` if nothing precedes. Of a
+    rollout that follows, [n, T] for each of its steps; step 0 is in slot `reach`."""
+
+    def with_rollout(self, cuts: Tensor) -> "History":
+        """Return the past of a rollout whose episodes end where `cuts` [T, n] is true."""
+        reach, num_steps = self.raw.shape[1], len(cuts)
+        slots = torch.arange(reach + 1, reach + num_steps, device=cuts.device)
+        later = slots.unsqueeze(1) * cuts[:-1]
+        first = torch.cat((self.first.unsqueeze(0), later)).cummax(dim=0).values
+        return History(self.raw, first.T)
 
 
-class RolloutPast(NamedTuple):
-    """What an update must know beside a rollout's observations [T, n]."""
-
-    raw: Tensor
-    """[n, reach, inputs] what came before it."""
-    first: Tensor
-    """[n, T] slot at which each step's episode began; step 0 is in slot `reach`."""
-
-
-def rollout_past(history: History, cuts: Tensor) -> RolloutPast:
-    """Return the past of a rollout whose episodes end where `cuts` [T, n] is true."""
-    reach, num_steps = history.raw.shape[1], len(cuts)
-    slots = torch.arange(reach + 1, reach + num_steps, device=cuts.device)
-    later = slots.unsqueeze(1) * cuts[:-1]
-    first = torch.cat((history.first.unsqueeze(0), later)).cummax(dim=0).values
-    return RolloutPast(history.raw, first.T)
-
-
-@dataclass(kw_only=True)
-class Memory:
-    """The past of n worlds that an actor acts with; this one is empty."""
-
-    num_worlds: int
-    num_steps: int = 0
-    """Steps added since it was filled."""
-
-    @property
-    def is_full(self) -> bool:
-        return False
-
-    def reset(self, mask: Tensor) -> None:
-        """End the episodes of the worlds in `mask` [n]: they see nothing older."""
-
-    def forget(self) -> None:
-        """End the episodes of all worlds, and leave nothing of them."""
-
-    def history(self) -> History | None:
-        """Return the past as raw inputs: a view, as it is until the memory is filled."""
-
-
-@dataclass(kw_only=True)
-class Cache(Memory):
+class Cache:
     """Keys and values of the past, which grow by one token per step.
 
     Slots are in order of time: the window is a view that slides along them, and nothing
@@ -66,18 +35,28 @@ class Cache(Memory):
     where they are: a recorded step must find them there.
     """
 
-    raw: Tensor
-    """[n, reach + room, inputs]"""
-    keys: list[Tensor]
-    """Per layer [n, heads, window + room, head_dim], rotated by their slot."""
-    values: list[Tensor]
-    """Per layer [n, heads, window + room, head_dim]."""
-    first: Tensor
-    """[n] slot of `raw` at which the running episode began, or will begin."""
-    reach: int
-    """Slots of `raw` that are history."""
-    window: int
-    """Past tokens a layer attends to."""
+    # Buffers made in inference mode could not be written outside of it.
+    @torch.inference_mode(False)
+    def __init__(
+        self,
+        cfg: TransformerCfg,
+        num_worlds: int,
+        num_inputs: int,
+        room: int,
+        device: torch.device,
+    ):
+        """Make room for so many steps of worlds that have no past."""
+        self.num_worlds, self.reach, self.window = num_worlds, cfg.reach, cfg.window
+        self.num_steps = 0
+        """Steps added since it was filled."""
+        shape = (num_worlds, cfg.num_heads, cfg.window + room, cfg.head_dim)
+        layers = range(cfg.num_layers)
+        self.raw = torch.zeros(num_worlds, cfg.reach + room, num_inputs, device=device)
+        self.keys = [torch.zeros(shape, device=device) for _ in layers]
+        """Per layer, rotated by their slot."""
+        self.values = [torch.zeros(shape, device=device) for _ in layers]
+        self.first = torch.full((num_worlds,), cfg.reach, device=device)
+        """[n] slot of `raw` at which the running episode began, or will begin."""
 
     @property
     def slot(self) -> int:
@@ -89,9 +68,11 @@ class Cache(Memory):
         return self.slot == self.raw.shape[1]
 
     def reset(self, mask: Tensor) -> None:
+        """End the episodes of the worlds in `mask` [n]: they see nothing older."""
         self.first.masked_fill_(mask, self.slot)
 
     def forget(self) -> None:
+        """End the episodes of all worlds, and leave nothing of them."""
         # Not only unseen but gone: a NaN would outlive any weight of 0.
         for tensor in (self.raw, *self.keys, *self.values):
             tensor.zero_()
@@ -116,5 +97,6 @@ class Cache(Memory):
         return self.keys[layer][:, :, now:end], self.values[layer][:, :, now:end]
 
     def history(self) -> History:
+        """Return the past as raw inputs: a view, as it is until the cache is filled."""
         raw = self.raw[:, self.num_steps : self.slot]
         return History(raw, (self.first - self.num_steps).clamp(min=0))

@@ -9,7 +9,6 @@ from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 from torch import Tensor
 
-from horizon_rl.learning.history import Memory
 from horizon_rl.learning.losses import fill_returns
 from horizon_rl.learning.update import GradientSteps
 from horizon_rl.support.errors import NonFiniteError
@@ -38,8 +37,11 @@ class Ppo:
         self.models = steps.models
         self.num_steps, self.learning_rate = self.cfg.num_steps, self.cfg.learning_rate
         self._device = steps.device
-        self._memory: Memory | None = None
-        self._acting: list[Recorded] = []
+        # Recorded for each step apart: its slots lie elsewhere in every one.
+        self._acting = [
+            Recorded(partial(self._act_at, step), self._device)
+            for step in range(self.num_steps)
+        ]
         self._returns = Recorded(self._compute_returns, self._device)
 
     def optimizer_tensors(self) -> dict[str, Tensor]:
@@ -52,13 +54,12 @@ class Ppo:
         """
         storage, step = self.storage, self.storage.step
         if step == 0:
-            self._begin_rollout()
+            storage.begin(self.actor.begin_rollout(storage.num_envs))
         for name, values in storage.observations.items():
             values[step].copy_(obs[name])
         self._acting[step]()
-        assert self._memory is not None
         # A replay has added a token, but Python was not there to count it.
-        self._memory.num_steps = step + 1
+        self.actor.set_step(step + 1)
         return storage.actions[step]
 
     def process_env_step(
@@ -89,7 +90,7 @@ class Ppo:
         To be called between `process_env_step` and `act` where the environment reported
         no `done`, as in a forced recovery.
         """
-        self.storage.cut(mask, self.cfg.gamma)
+        self.storage.cut(mask)
         self.actor.reset(mask)
 
     def forget(self) -> None:
@@ -130,24 +131,12 @@ class Ppo:
         del figures["refused"], figures["learning_rate"]
         return figures | {"first_kl": first_kl, "learning_rate": rate}
 
-    def _begin_rollout(self) -> None:
-        memory = self.actor.begin_rollout(self.storage.num_envs)
-        self.storage.begin(memory.history())
-        if memory is not self._memory:
-            self._memory = memory
-            # Recorded for each step apart: its slots lie elsewhere in every one.
-            self._acting = [
-                Recorded(partial(self._act_at, step), self._device)
-                for step in range(self.num_steps)
-            ]
-
     @torch.no_grad()
     def _act_at(self, step: int) -> None:
         """Sample actions for a step's observations, and store what PPO asks of them."""
         storage, actor = self.storage, self.actor
         obs = storage.observations[step]
-        assert self._memory is not None
-        self._memory.num_steps = step
+        actor.set_step(step)
         actions = actor(obs, stochastic_output=True)
         storage.actions[step] = actions
         storage.values[step] = self.critic(obs)
@@ -170,8 +159,6 @@ class Ppo:
         suspects = {f"observations '{k}'": v for k, v in storage.observations.items()}
         suspects |= {"actions": storage.actions, "rewards": storage.rewards}
         suspects |= {"values": storage.values, "returns": storage.returns}
-        if storage.history is not None:
-            suspects["history"] = storage.history.raw
         own = [k for k, v in suspects.items() if not v.isfinite().all()]
         culprits = dict.fromkeys(chain.from_iterable(self.ranks.gather(own)))
         self.forget()

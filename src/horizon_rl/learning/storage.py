@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.learning.config import PpoCfg
-from horizon_rl.learning.history import History, RolloutPast, rollout_past
+from horizon_rl.learning.history import History
 
 
 class Minibatch(NamedTuple):
@@ -24,7 +24,7 @@ class Minibatch(NamedTuple):
     """Of the actions, when they were taken."""
     old_distribution_params: tuple[Tensor, ...]
     """Mean and standard deviation of the actions, when they were taken."""
-    past: RolloutPast | None
+    past: History | None
     """What came before whole worlds; None of single steps."""
 
 
@@ -42,9 +42,31 @@ class SequenceStorage(RolloutStorage):
     history: History | None = None
     """What the actor remembered when the rollout began; None without a memory."""
 
-    def __init__(self, *args: Any, **options: Any):
-        """Allocate the buffers, with rsl_rl's arguments."""
-        super().__init__(*args, **options)
+    def __init__(
+        self,
+        num_envs: int,
+        observations: TensorDict,
+        num_actions: int,
+        cfg: PpoCfg,
+        whole_worlds: bool,
+        device: str,
+    ):
+        """Allocate the buffers.
+
+        Args:
+            num_envs: Worlds.
+            observations: Their observations, for the shapes.
+            num_actions: Width of an action.
+            cfg: How long a rollout is, and how it is cut into minibatches.
+            whole_worlds: Cut it into worlds, rather than into single steps.
+            device: Where the buffers lie.
+        """
+        super().__init__(
+            "rl", num_envs, cfg.num_steps, observations, [num_actions], device
+        )
+        self.cfg, self.whole_worlds = cfg, whole_worlds
+        steps = 1 if whole_worlds else cfg.num_steps
+        self.minibatch_size = num_envs * steps // cfg.num_minibatches
         mean, std = torch.zeros_like(self.actions), torch.zeros_like(self.actions)
         self.distribution_params: tuple[Tensor, ...] = mean, std  # pyright: ignore[reportIncompatibleVariableOverride]
         self.last_observations: TensorDict = self.observations[0].clone()
@@ -61,7 +83,7 @@ class SequenceStorage(RolloutStorage):
         for own, given in zip(self.history, history, strict=True):
             own.copy_(given)
 
-    def cut(self, mask: Tensor, gamma: float) -> None:
+    def cut(self, mask: Tensor) -> None:
         """End the episodes of worlds `mask` [n] with the last step, as timeouts end.
 
         For worlds that were reset from outside: no `done` says so, but what comes next
@@ -71,35 +93,29 @@ class SequenceStorage(RolloutStorage):
             return
         last = self.step - 1
         cut = mask.unsqueeze(1) & ~self.dones[last].bool()
-        self.rewards[last] += gamma * self.values[last] * cut
+        self.rewards[last] += self.cfg.gamma * self.values[last] * cut
         self.dones[last] |= cut
 
-    def minibatch_size(self, num_mini_batches: int, whole_worlds: bool) -> int:
-        """Return how many worlds, or single steps, a minibatch has."""
-        steps = 1 if whole_worlds else self.num_transitions_per_env
-        return self.num_envs * steps // num_mini_batches
-
-    def minibatch_ids(self, cfg: PpoCfg, whole_worlds: bool) -> Iterator[Tensor]:
+    def minibatch_ids(self) -> Iterator[Tensor]:
         """Cut the rollout into minibatches, pass by pass: ids of worlds or of steps."""
-        size = self.minibatch_size(cfg.num_minibatches, whole_worlds)
-        total = size * cfg.num_minibatches
+        total = self.minibatch_size * self.cfg.num_minibatches
         # As upstream draws it: of the steps only as many as are used.
-        drawn, order = self.num_envs if whole_worlds else total, None
-        for _ in range(cfg.num_epochs):
-            if order is None or cfg.reshuffle:
+        drawn, order = self.num_envs if self.whole_worlds else total, None
+        for _ in range(self.cfg.num_epochs):
+            if order is None or self.cfg.reshuffle:
                 order = torch.randperm(drawn, device=self.device)
-            yield from order[:total].split(size)
+            yield from order[:total].split(self.minibatch_size)
 
-    def minibatch(self, ids: Tensor, whole_worlds: bool) -> Minibatch:
+    def minibatch(self, ids: Tensor) -> Minibatch:
         """Return worlds `ids`, or single steps, step t of world i being t n + i."""
         past = None
-        if whole_worlds:
+        if self.whole_worlds:
             assert self.history is not None
             history = History(*(tensor[ids] for tensor in self.history))
-            past = rollout_past(history, self.dones[:, ids, 0].bool())
+            past = history.with_rollout(self.dones[:, ids, 0].bool())
 
         def pick(values: Any) -> Any:
-            return values[:, ids] if whole_worlds else values.flatten(0, 1)[ids]
+            return values[:, ids] if self.whole_worlds else values.flatten(0, 1)[ids]
 
         return Minibatch(
             observations=pick(self.observations),

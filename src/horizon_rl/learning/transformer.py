@@ -10,8 +10,6 @@ many raw inputs are kept, and therefore acting, update, evaluation and an export
 compute the same function, whenever the cache was last rebuilt.
 """
 
-from typing import cast
-
 import torch
 from rsl_rl.modules import HiddenState
 from tensordict import TensorDict
@@ -20,7 +18,7 @@ from torch import Tensor, nn
 from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
 from horizon_rl.learning.config import TransformerCfg
-from horizon_rl.learning.history import Cache, History, Memory, RolloutPast
+from horizon_rl.learning.history import Cache, History
 
 
 class TransformerActor(Actor):
@@ -51,9 +49,7 @@ class TransformerActor(Actor):
         super().__init__(obs, num_actions, cfg, hidden_dims=(1,))
         self.cfg, self.max_steps, self.window = cfg, max_steps, cfg.window
         self.embedding = nn.Linear(self.obs_dim, cfg.embedding_dim)
-        self.decoder = Decoder(
-            cfg.num_layers, cfg.embedding_dim, cfg.num_heads, cfg.feedforward_dim
-        )
+        self.decoder = Decoder(cfg)
         # A linear head in place of the base class's MLP. It starts near zero: the
         # decoder's output has unit variance, and the robot should start by standing.
         self.mlp = nn.Linear(cfg.embedding_dim, num_actions)
@@ -61,9 +57,7 @@ class TransformerActor(Actor):
         nn.init.zeros_(self.mlp.bias)
         # A cache has room for a rollout, a policy's own for a window.
         num_slots = cfg.reach + max(max_steps, cfg.window)
-        table = rotation_table(
-            num_slots, cfg.embedding_dim // cfg.num_heads, cfg.rope_base
-        )
+        table = rotation_table(num_slots, cfg.head_dim, cfg.rope_base)
         self.register_buffer("rotation", table, persistent=False)
         self.register_buffer("slots", torch.arange(num_slots), persistent=False)
         self.live: Cache | None = None
@@ -76,10 +70,10 @@ class TransformerActor(Actor):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        """Return latents: of the next step [n, -], or of a `RolloutPast` [T, n, -]."""
+        """Return latents: of the next step [n, -], or after a `History` [T, n, -]."""
         raw = self._inputs(obs)
         if hidden_state is not None:
-            past = RolloutPast(*hidden_state)
+            past = History(*hidden_state)
             return self.decode(raw.transpose(0, 1), past).transpose(0, 1)
         if self.live is None or self.live.is_full:
             self.begin_rollout(len(raw))
@@ -95,64 +89,39 @@ class TransformerActor(Actor):
         elif self.live is not None and dones is not None:
             self.live.reset(dones.bool())
 
-    def as_jit(self) -> nn.Module:
-        raise NotImplementedError("a transformer is exported to ONNX, by `to_onnx`")
-
     def _get_latent_dim(self) -> int:
         return self.latent_dim
 
     # Step by step.
 
-    def begin_rollout(self, num_worlds: int) -> Cache:
+    def begin_rollout(self, num_worlds: int) -> History:
         """Rebuild the live cache, since an update may have changed the weights.
 
         Otherwise keys of older weights would act in the rollout and new ones stand in
         the update: the probability ratio would not start at 1.
         """
         self.live = self.renew(self.live, num_worlds, self.max_steps)
-        return self.live
+        return self.live.history()
 
-    def mean_step(
-        self, obs: TensorDict, memory: Memory | None
-    ) -> tuple[Tensor, Memory]:
-        raw, cache = self._inputs(obs), cast("Cache | None", memory)
-        if cache is None or cache.is_full:
+    def set_step(self, step: int) -> None:
+        assert self.live is not None
+        self.live.num_steps = step
+
+    def mean_step(self, obs: TensorDict, memory: Cache | None) -> tuple[Tensor, Cache]:
+        raw = self._inputs(obs)
+        if memory is None or memory.is_full:
             # Rebuilding once per window costs about one more embedding per step.
-            cache = self.renew(cache, len(raw), self.window)
-        return self.mlp(self.step(raw, cache)), cache
+            memory = self.renew(memory, len(raw), self.window)
+        return self.mlp(self.step(raw, memory)), memory
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
         """Free all room of a cache, keeping its past; or make one for `room` steps."""
         if cache is None or cache.num_worlds != num_worlds:
-            return self.blank(num_worlds, room)
-        self.rebuild(cache, cache.history())
+            device = self.embedding.weight.device
+            return Cache(self.cfg, num_worlds, self.obs_dim, room, device)
+        history = cache.history()
+        cache.fill(history, self.remember(*history))
         return cache
-
-    # Buffers made in inference mode could not be written outside of it.
-    @torch.inference_mode(False)
-    def blank(self, num_worlds: int, room: int) -> Cache:
-        """Make a cache for `room` steps of worlds that have no past."""
-        cfg, weight = self.cfg, self.embedding.weight
-        head_dim = cfg.embedding_dim // cfg.num_heads
-        shape = (num_worlds, cfg.num_heads, cfg.window + room, head_dim)
-
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(shape, device=weight.device, dtype=weight.dtype)
-
-        return Cache(
-            num_worlds=num_worlds,
-            raw=zeros(num_worlds, cfg.reach + room, self.obs_dim),
-            keys=[zeros(*shape) for _ in range(cfg.num_layers)],
-            values=[zeros(*shape) for _ in range(cfg.num_layers)],
-            first=torch.full((num_worlds,), cfg.reach, device=weight.device),
-            reach=cfg.reach,
-            window=cfg.window,
-        )
-
-    @torch.no_grad()
-    def rebuild(self, cache: Cache, history: History) -> None:
-        """Fill a cache with a past, as current weights see it."""
-        cache.fill(history, self.remember(history.raw, history.first))
 
     @torch.no_grad()
     def step(self, raw: Tensor, cache: Cache) -> Tensor:
@@ -177,7 +146,7 @@ class TransformerActor(Actor):
 
     # Whole rollouts.
 
-    def decode(self, raw: Tensor, past: RolloutPast) -> Tensor:
+    def decode(self, raw: Tensor, past: History) -> Tensor:
         """Return latents [n, T, -] of rollouts [n, T, inputs] that follow a past."""
         reach, window = self.cfg.reach, self.cfg.window
         end = reach + raw.shape[1]

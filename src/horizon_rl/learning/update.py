@@ -8,7 +8,6 @@ from rsl_rl.models import MLPModel
 from torch import Tensor, nn
 
 from horizon_rl.learning.actor import Actor
-from horizon_rl.learning.config import PpoCfg
 from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
 from horizon_rl.learning.optimizer import GuardedAdam
 from horizon_rl.learning.storage import Minibatch, SequenceStorage
@@ -47,7 +46,6 @@ class GradientSteps:
         actor: Actor,
         critic: MLPModel,
         storage: SequenceStorage,
-        cfg: PpoCfg,
         device: str,
         ranks: Ranks,
         extra_losses: tuple[ExtraLoss, ...] = (),
@@ -58,21 +56,20 @@ class GradientSteps:
         Args:
             actor: The policy.
             critic: The value function.
-            storage: Room for a rollout.
-            cfg: Settings of PPO.
+            storage: Room for a rollout, with the settings of PPO.
             device: Where all of it lives.
             ranks: Who else learns, each from its own worlds.
             extra_losses: Terms to add to the loss.
             compiles: On a GPU, compile the loss.
         """
         self.actor, self.critic, self.storage = actor, critic, storage
+        self.cfg, self.ranks, self.extra_losses = storage.cfg, ranks, extra_losses
         self.models: dict[str, MLPModel] = {"actor": actor, "critic": critic}
         for model in self.models.values():
             model.to(device)
-        self.cfg, self.ranks, self.extra_losses = cfg, ranks, extra_losses
         self.device = torch.device(device)
         self._params = [*actor.parameters(), *critic.parameters()]
-        self.optimizer = GuardedAdam(self._params, cfg.learning_rate, device)
+        self.optimizer = GuardedAdam(self._params, self.cfg.learning_rate, device)
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
         self._loss_figures = (*LOSS_FIGURES, *extra_figures)
         norms = "actor_grad_norm", "critic_grad_norm"
@@ -81,8 +78,7 @@ class GradientSteps:
         self.compute_gradients = Recorded(self._compute_gradients, device)
         self.apply_gradients = Recorded(self._apply_gradients, device)
         self._compiled_loss = compiled(self.loss, device, compiles)
-        size = storage.minibatch_size(cfg.num_minibatches, actor.is_recurrent)
-        self.ids = torch.zeros(size, dtype=torch.long, device=device)
+        self.ids = torch.zeros(storage.minibatch_size, dtype=torch.long, device=device)
         """The current minibatch."""
         self._figures_row = torch.zeros(len(self._columns), device=device)
         sizes = [param.numel() for param in self._params] + [len(self._loss_figures)]
@@ -105,7 +101,7 @@ class GradientSteps:
         if self.cfg.bf16:
             self.recompute_log_probs()
         table = []
-        for ids in self.storage.minibatch_ids(self.cfg, self.actor.is_recurrent):
+        for ids in self.storage.minibatch_ids():
             self.ids.copy_(ids)
             self.compute_gradients()
             self.ranks.average(self.gradient_and_figures)
@@ -114,10 +110,6 @@ class GradientSteps:
         rows = torch.stack(table).tolist()  # The one time that the host waits.
         return [dict(zip(self._columns, row, strict=True)) for row in rows]
 
-    def minibatch(self, ids: Tensor) -> Minibatch:
-        """Return a minibatch in the form that the actor reads."""
-        return self.storage.minibatch(ids, self.actor.is_recurrent)
-
     @torch.no_grad()
     def recompute_log_probs(self) -> None:
         """Replace the stored policy by the same one in the update's precision.
@@ -125,11 +117,11 @@ class GradientSteps:
         Actions were drawn in single precision: against that, every ratio would be off
         by the rounding of bfloat16, and its KL divergence would steer the rate.
         """
-        storage, whole = self.storage, self.actor.is_recurrent
+        storage, whole = self.storage, self.storage.whole_worlds
         stored = (storage.actions_log_prob, *storage.distribution_params)
         total = stored[0].shape[1] if whole else stored[0][..., 0].numel()
         for ids in torch.arange(total, device=self.device).split(len(self.ids)):
-            batch = self.minibatch(ids)
+            batch = storage.minibatch(ids)
             self.evaluate_policy(batch)
             log_prob = self.actor.get_output_log_prob(batch.actions).unsqueeze(-1)
             computed = (log_prob, *self.actor.output_distribution_params)
@@ -195,7 +187,7 @@ class GradientSteps:
         )
 
     def _compute_gradients(self) -> None:
-        loss, figures = self._compiled_loss(self.minibatch(self.ids))
+        loss, figures = self._compiled_loss(self.storage.minibatch(self.ids))
         self.optimizer.zero_grad()
         loss.backward()
         # Any: a gradient may be none at all, but not after a backward pass.

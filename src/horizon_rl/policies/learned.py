@@ -5,11 +5,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.learning.actor import Actor
+from horizon_rl.learning.algorithm import check_tensors
 from horizon_rl.learning.build import build_actor
 from horizon_rl.learning.checkpoint import Checkpoint
 from horizon_rl.learning.config import LearnerCfg
-from horizon_rl.learning.history import Memory
-from horizon_rl.learning.snapshot import describe
+from horizon_rl.learning.history import Cache
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
@@ -24,7 +24,7 @@ class LearnedPolicy:
 
     def __init__(self, actor: Actor):
         self._actor = actor
-        self._memory: Memory | None = None
+        self._memory: Cache | None = None
 
     def reset(self, mask: Tensor) -> None:
         """Forget the past of the worlds in `mask` [n]."""
@@ -55,16 +55,12 @@ def load_actor(checkpoint: Checkpoint, num_inputs: int, num_actions: int) -> Act
     cfg = decode(LearnerCfg, checkpoint.record.config.get("learner"))
     shape = TensorDict({"actor": torch.zeros(1, num_inputs)}, [1])
     actor = build_actor(shape, num_actions, cfg.actor)
-    own = actor.state_dict()
-    if own.keys() != weights.keys():
-        strange = min(own.keys() ^ weights.keys())
-        raise InputError(f"its weights do not fit its settings: 'actor.{strange}'")
-    for name, value in own.items():
-        found, expected = describe(weights[name]), describe(value)
-        if found != expected:
-            raise InputError(
-                f"it does not fit {num_inputs} observations and {num_actions} actions: "
-                f"'actor.{name}' is {found}; expected: {expected}"
-            )
+    try:
+        check_tensors(weights, actor.state_dict())
+    except InputError as error:
+        raise InputError(
+            f"its actor does not fit its settings, {num_inputs} observations and "
+            f"{num_actions} actions: {error}"
+        ) from error
     actor.load_state_dict(weights)
     return actor.eval()
