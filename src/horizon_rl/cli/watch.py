@@ -39,5 +39,3 @@ def run(cmd: WatchCmd) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             print()
-        finally:
-            page.stop()

@@ -51,11 +51,6 @@ def last_written(journal: Path) -> float:
     return max((f.stat().st_mtime for f in files if f.exists()), default=0.0)
 
 
-def judged_files(journal: Path) -> tuple[Path, ...]:
-    """Return the files that change when a phase is judged, or a run resumed."""
-    return journal, journal.with_name(TIMES), journal.with_name(BUDGET)
-
-
 def metrics_file(journal: Path) -> Path:
     """Return the file that changes with every iteration."""
     return journal.with_name(METRICS)
