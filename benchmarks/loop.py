@@ -42,13 +42,13 @@ def main(policy: Any, num_envs: int, compile: Any = "none") -> None:
     learner, env = TorchLearner(worlds, paper_catalogue()), worlds.env
     on, algorithm = env.device, learner.algorithm
     watches = {
-        "act": Stopwatch.around(algorithm, "act", on),
-        "env": Stopwatch.around(env, "step", on),
-        "physics": Stopwatch.around(env.backend, "step", on),
-        "push": Stopwatch.around(env.backend, "push", on),
-        "reset": Stopwatch.around(env.backend, "reset", on),
-        "process": Stopwatch.around(algorithm, "process_env_step", on),
-        "returns": Stopwatch.around(algorithm, "compute_returns", on),
+        "act": Stopwatch(algorithm, "act", on),
+        "env": Stopwatch(env, "step", on),
+        "physics": Stopwatch(env.backend, "step", on),
+        "push": Stopwatch(env.backend, "push", on),
+        "reset": Stopwatch(env.backend, "reset", on),
+        "process": Stopwatch(algorithm, "process_env_step", on),
+        "returns": Stopwatch(algorithm, "compute_returns", on),
     }
     worlds.begin(0, AtLevels({}))
     learner.begin(worlds)

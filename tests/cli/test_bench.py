@@ -7,7 +7,11 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
+import torch
+
+from horizon_rl.bench.training import inference_costs
 from horizon_rl.cli import main
+from horizon_rl.learning import TransformerCfg
 
 
 def test_evaluation_is_measured_beside_the_environment(tmp_path, capsys):
@@ -27,3 +31,17 @@ def test_unwritable_file_is_a_clear_error(tmp_path, capsys):
     args = ["bench", "curriculum", "--repeats", "1"]
     assert main([*args, "--save", str(tmp_path / "none" / "figures.jsonl")]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_cost_of_the_cache_is_measured():
+    cfg = TransformerCfg(window=15)
+    costs = inference_costs(cfg, 2, torch.device("cpu"), repeats=1)
+    assert len(costs) == 3 and min(costs.values()) > 0.0
+
+
+@pytest.mark.parametrize("part", ["physics", "env", "train"])
+def test_simulation_and_training_are_measured(part, capsys):
+    sizes = ["--envs", "8", "--repeats", "1", "--device", "cpu"]
+    assert main(["bench", part, *sizes, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["ratio"] > 0.0 and figures["steps_per_s"] > 0.0

@@ -3,8 +3,6 @@
 import pytest
 from toys import SMALL, SMALL_MLP, PointMass, Recall, make_learner, train
 
-from horizon_rl.bench.inference import inference_costs
-from horizon_rl.learning import TransformerCfg
 from horizon_rl.policies.learned import LearnedPolicy
 
 
@@ -32,9 +30,3 @@ def test_transformer_learns_to_recall_and_an_mlp_cannot():
     assert mean_reward(transformer, Recall(64, seed=1)) > -0.1
     # Shown once in 12 steps: without a memory 11 / 12 of the loss remains.
     assert mean_reward(mlp, Recall(64, seed=1)) < -0.8
-
-
-def test_cost_of_the_cache_can_be_measured():
-    cfg = TransformerCfg(window=15)
-    costs = inference_costs(cfg, num_envs=2, repeats=1)
-    assert costs["cached_s"] > 0.0 and costs["recomputed_s"] > 0.0

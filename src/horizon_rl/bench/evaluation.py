@@ -2,50 +2,39 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.bench.timing import median_costs
-from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.bench.simulation import build_env
+from horizon_rl.bench.timing import Sizes, median_costs
+from horizon_rl.domains import AtLevels
 from horizon_rl.evaluation.evaluate import Padded
 from horizon_rl.learning import build_actor
-from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
+from horizon_rl.physics import cores_for_physics
 from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.robots import REFERENCE, build_robot, load_preset
-from horizon_rl.task import (
-    NUM_ACTIONS,
-    NUM_ACTOR,
-    TaskCfg,
-    VelocityEnv,
-    draw_scenarios,
-    rollout,
-)
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg, rollout
 from horizon_rl.training.presets import PolicyKind, Preset, preset_cfg
 
-EPISODE_S = 2.0
+TASK = TaskCfg(episode_s=2.0)
 
 
 def measure_evaluation(
-    preset: Preset,
-    policy: PolicyKind,
-    num_envs: int,
-    num_threads: int,
-    repeats: int,
-    device: str = "cpu",
+    preset: Preset, policy: PolicyKind, sizes: Sizes
 ) -> dict[str, float]:
     """Time rollouts of a policy, and the same motion by `env.step` alone.
 
     The policy's last layer is zero: it computes all it has to and stands, so that both
     simulate the same.
     """
-    robot = build_robot(load_preset(REFERENCE))
-    backend = make_backend(robot, num_envs, device, num_threads)
-    env = VelocityEnv(backend, TaskCfg(episode_s=EPISODE_S))
-    rng, catalogue = np.random.default_rng(0), paper_catalogue()
-    pool = sample_pool([robot], catalogue, AtLevels({}), num_envs, rng)
-    scenarios = draw_scenarios(pool, env.cfg, rng)
-    actor = _standing_actor(preset, policy).to(env.device)
+    robots, num_envs = [build_robot(load_preset(REFERENCE))], sizes.num_envs
+    env, scenarios = build_env(robots, AtLevels({}), num_envs, TASK, sizes)
+    shapes = TensorDict({"actor": torch.zeros(1, NUM_ACTOR)}, [1])
+    cfg = preset_cfg(preset, policy).learner.actor
+    actor: Any = build_actor(shapes, NUM_ACTIONS, cfg).to(env.device).eval()
+    last = [m for m in actor.mlp.modules() if isinstance(m, torch.nn.Linear)][-1]
+    torch.nn.init.zeros_(last.weight)
+    torch.nn.init.zeros_(last.bias)
     still = torch.zeros((num_envs, NUM_ACTIONS), device=env.device)
     units = num_envs * env.max_episode_length
 
@@ -59,20 +48,10 @@ def measure_evaluation(
         rollout(env, Padded(LearnedPolicy(actor), num_envs), scenarios)
         return units
 
-    with cores_for_physics(backend):
-        costs = median_costs({"env": step_env, "evaluation": evaluate}, repeats)
+    with cores_for_physics(env.backend):
+        costs = median_costs({"env": step_env, "evaluation": evaluate}, sizes.repeats)
     return {
         "steps_per_s": 1.0 / costs["evaluation"],
         "env_steps_per_s": 1.0 / costs["env"],
         "ratio": costs["env"] / costs["evaluation"],
     }
-
-
-def _standing_actor(preset: Preset, policy: PolicyKind) -> Any:
-    shapes = TensorDict({"actor": torch.zeros(1, NUM_ACTOR)}, [1])
-    cfg = preset_cfg(preset, policy).learner.actor
-    actor: Any = build_actor(shapes, NUM_ACTIONS, cfg)
-    last = [m for m in actor.mlp.modules() if isinstance(m, torch.nn.Linear)][-1]
-    torch.nn.init.zeros_(last.weight)
-    torch.nn.init.zeros_(last.bias)
-    return actor.eval()

@@ -1,7 +1,7 @@
 """Time and waiting on the device that does the work."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,30 +11,25 @@ from horizon_rl.support.timers import LapTimer
 
 
 class Stopwatch:
-    """Calls a function and adds up the time it takes, on a GPU by the GPU's clock."""
+    """Adds up the time that a method takes, on a GPU by the GPU's clock."""
 
-    def __init__(self, function: Callable[..., Any], device: torch.device):
-        self.function, self.device = function, device
-        self._clocks: list[LapTimer] = []
-
-    @classmethod
-    def around(cls, owner: Any, method: str, device: torch.device) -> "Stopwatch":
+    def __init__(self, owner: Any, method: str, device: torch.device):
         """Put a stopwatch around a method of `owner`."""
-        clock = cls(getattr(owner, method), device)
-        setattr(owner, method, clock)
-        return clock
+        self._method, self._device = getattr(owner, method), device
+        self._timers: list[LapTimer] = []
+        setattr(owner, method, self)
 
     def __call__(self, *args: Any) -> Any:
-        clock = LapTimer(self.device)
-        result = self.function(*args)
-        clock.mark()
-        self._clocks.append(clock)
+        timer = LapTimer(self._device)
+        result = self._method(*args)
+        timer.mark()
+        self._timers.append(timer)
         return result
 
     def lap(self) -> float:
         """Return the seconds since the last lap, and start the next."""
-        seconds = sum(sum(clock.seconds()) for clock in self._clocks)
-        self._clocks.clear()
+        seconds = sum(sum(timer.seconds()) for timer in self._timers)
+        self._timers.clear()
         return seconds
 
 

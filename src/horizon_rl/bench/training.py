@@ -4,41 +4,40 @@ import dataclasses
 import time
 from statistics import median
 
-from horizon_rl.bench.inference import inference_costs
-from horizon_rl.bench.simulation import measure_env
+import torch
+from tensordict import TensorDict
+
+from horizon_rl.bench.simulation import NUM_BODIES, measure_env
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
+from horizon_rl.bench.timing import Sizes, median_costs
 from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.learning.attention import rotate, visible
 from horizon_rl.learning.config import TransformerCfg
+from horizon_rl.learning.transformer import TransformerActor
+from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.support.graphs import WARM_UPS
-from horizon_rl.training.config import TrainCfg
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR
 from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.presets import PolicyKind, preset_cfg
 from horizon_rl.training.worlds import SimulatedWorlds
 
 
-def measure_training(
-    preset: str,
-    policy: PolicyKind,
-    num_envs: int,
-    num_threads: int,
-    repeats: int,
-    device: str = "cpu",
-) -> dict[str, float]:
+def measure_training(preset: str, policy: PolicyKind, sizes: Sizes) -> dict[str, float]:
     """Time iterations of a preset on generated bodies, all seven groups wide open."""
+    num_envs, num_threads, repeats, device = sizes
     cfg = dataclasses.replace(
         preset_cfg(preset, policy),
         num_envs=num_envs,
         robot="generated",
-        num_bodies=16,
+        num_bodies=NUM_BODIES,
         levels="all=1",
         phase_iterations=1 << 30,
     )
-    began = time.perf_counter()
-    catalogue = paper_catalogue()
+    began, catalogue = time.perf_counter(), paper_catalogue()
     worlds = SimulatedWorlds(cfg, catalogue, device, num_threads=num_threads)
     learner, on = TorchLearner(worlds, catalogue), worlds.env.device
-    physics = Stopwatch.around(worlds.env.backend, "step", on)
-    inference = Stopwatch.around(learner.algorithm, "act", on)
+    physics = Stopwatch(worlds.env.backend, "step", on)
+    inference = Stopwatch(learner.algorithm, "act", on)
     worlds.begin(0, AtLevels({}))
     learner.begin(worlds)
     learner.iterate(worlds)
@@ -51,17 +50,14 @@ def measure_training(
         watch.lap()
     laps, began = [], time.perf_counter()
     for _ in range(repeats):
-        iteration = learner.iterate(worlds)
-        parts = physics.lap(), inference.lap()
-        laps.append((iteration.collect_s, iteration.learn_s, *parts))
+        last = learner.iterate(worlds)
+        laps.append((last.collect_s, last.learn_s, physics.lap(), inference.lap()))
     whole = (time.perf_counter() - began) / repeats
     with count_waits(on) as waits:
         learner.iterate(worlds)
-    collect, learn, physics_s, inference_s = (
-        median(column) for column in zip(*laps, strict=True)
-    )
+    collect, learn, physics_s, inference_s = map(median, zip(*laps, strict=True))
     steps, total = learner.steps_per_iteration, collect + learn
-    alone = measure_env(num_envs, num_threads, repeats, device)["steps_per_s"]
+    alone = measure_env(sizes)["steps_per_s"]
     figures = {
         "steps_per_s": steps / total,
         "collect_ms": 1e3 * collect,
@@ -79,17 +75,49 @@ def measure_training(
     }
     if on.type == "cuda":
         figures["waits_per_iteration"] = float(len(waits))
-    return figures | _cache_figures(cfg, num_envs, str(on))
+    if isinstance(cfg.learner.actor, TransformerCfg):
+        figures |= inference_costs(cfg.learner.actor, num_envs, on, repeats=5)
+    return figures
 
 
-def _cache_figures(cfg: TrainCfg, num_envs: int, device: str) -> dict[str, float]:
-    """Compare cached inference with recomputing the window, for a transformer."""
-    network = cfg.learner.actor
-    if not isinstance(network, TransformerCfg):
-        return {}
-    costs = inference_costs(network, num_envs, device=device)
+@torch.inference_mode()
+def inference_costs(
+    cfg: TransformerCfg, num_envs: int, device: torch.device, repeats: int
+) -> dict[str, float]:
+    """Return the seconds in which all environments act once, the window being full.
+
+    `cached_step_s` is a step with the cache, one rebuild per window included;
+    `recomputed_step_s` runs the whole window through the decoder, as one would without.
+    """
+    obs = TensorDict({"actor": torch.randn(num_envs, NUM_ACTOR)}, [num_envs])
+    actor = TransformerActor(obs, NUM_ACTIONS, cfg).to(device)
+    obs, policy = obs.to(device), LearnedPolicy(actor)
+    num_slots = cfg.reach + 1
+    raw = torch.randn(num_envs, num_slots, NUM_ACTOR, device=device)
+    slots, rotation = actor.slots[:num_slots], actor.rotation[:, :num_slots]
+    mask = visible(slots, slots, torch.zeros_like(slots).unsqueeze(0), cfg.window)
+
+    def act_cached() -> int:
+        for _ in range(cfg.window):
+            policy.act(obs)
+        finish(device)
+        return cfg.window
+
+    def act_recomputed() -> int:
+        tokens = actor.embed(raw)
+        latents = actor.decoder(
+            tokens, rotation, mask, lambda _, k, v: (rotate(k, rotation), v)
+        )
+        actor.mlp(latents[:, -1])
+        finish(device)
+        return 1
+
+    for _ in range(cfg.num_layers):
+        act_cached()
+    works = {"cached": act_cached, "recomputed": act_recomputed}
+    costs = median_costs(works, repeats)
     return {
-        "cached_step_s": costs["cached_s"],
-        "recomputed_step_s": costs["recomputed_s"],
-        "cached_over_recomputed": costs["cached_s"] / costs["recomputed_s"],
+        "cached_step_s": costs["cached"],
+        "recomputed_step_s": costs["recomputed"],
+        "cached_over_recomputed": costs["cached"] / costs["recomputed"],
     }

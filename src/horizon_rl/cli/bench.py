@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import tyro
 
 from horizon_rl.bench.curriculum import measure_curriculum
-from horizon_rl.bench.record import append_record
+from horizon_rl.bench.timing import Sizes, append_record
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.show.table import Table
 from horizon_rl.support.errors import InputError, needs_extra
@@ -98,16 +98,16 @@ def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
-    sizes = (part.envs, part.threads, part.repeats, part.device)
+    sizes = Sizes(part.envs, part.threads, part.repeats, part.device)
     if isinstance(part, TrainBench):
         is_eval = isinstance(part, EvalBench)
         measure = measure_evaluation if is_eval else measure_training
         name = "Evaluation" if is_eval else "Training"
         title = f"{name}, {part.preset} {part.policy}, {part.envs} worlds"
-        return title, measure(part.preset, part.policy, *sizes)
+        return title, measure(part.preset, part.policy, sizes)
     is_env = isinstance(part, EnvBench)
     title = f"{'Environment' if is_env else 'Physics'}, {part.envs} worlds"
-    return title, (measure_env if is_env else measure_physics)(*sizes)
+    return title, (measure_env if is_env else measure_physics)(sizes)
 
 
 def _row(name: str, value: float) -> tuple[str, str]:

@@ -78,39 +78,29 @@ def fill_checkpoint(
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read and verify a checkpoint; a bad one is refused with file and cause."""
-    record = _read_record(path / RECORD)
-    file = path / WEIGHTS
+    record, weights = path / RECORD, path / WEIGHTS
     try:
-        weights = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
-    if hashlib.sha256(weights).hexdigest() != record.weights_sha256:
-        raise InputError(f"{file} is damaged: its checksum is not the recorded one")
-    try:
-        return Checkpoint(load(weights), record)
-    except SafetensorError as error:
-        raise InputError(f"{file} is not a safetensors file: {error}") from error
-
-
-def _read_record(file: Path) -> CheckpointRecord:
-    try:
-        data = json.loads(file.read_text())
+        data, content = json.loads(record.read_text()), weights.read_bytes()
     except OSError as error:
         raise InputError(
-            f"cannot read {file}: {error.strerror}. A checkpoint is a directory with "
-            f"{WEIGHTS} and {RECORD}"
+            f"cannot read {error.filename}: {error.strerror}. A checkpoint is a "
+            f"directory with {WEIGHTS} and {RECORD}"
         ) from error
     except ValueError as error:
-        raise InputError(f"{file} is damaged: {error}") from error
+        raise InputError(f"{record} is damaged: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
-    if not isinstance(schema, int):
-        raise InputError(f"{file} has no schema version: not written by horizon-rl")
-    if schema > SCHEMA:
+    if isinstance(schema, int) and schema > SCHEMA:
         raise InputError(
-            f"{file}: schema {schema}, written by horizon-rl {data.get('version')}; this "
+            f"{record}: schema {schema}, written by horizon-rl {data.get('version')}; this "
             f"version ({__version__}) reads up to schema {SCHEMA}: upgrade horizon-rl"
         )
     try:
-        return decode(CheckpointRecord, data)
+        found = decode(CheckpointRecord, data)
     except InputError as error:
-        raise InputError(f"{file} is damaged: {error}") from error
+        raise InputError(f"{record} is damaged: {error}") from error
+    if hashlib.sha256(content).hexdigest() != found.weights_sha256:
+        raise InputError(f"{weights} is damaged: its checksum is not the recorded one")
+    try:
+        return Checkpoint(load(content), found)
+    except SafetensorError as error:
+        raise InputError(f"{weights} is not a safetensors file: {error}") from error

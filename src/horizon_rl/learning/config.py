@@ -33,11 +33,9 @@ class TransformerCfg:
     """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
-        for name in ("num_layers", "embedding_dim", "num_heads", "feedforward_dim"):
-            require(name, getattr(self, name), 1)
-        require("window", self.window, 1)
-        require("rope_base", self.rope_base, 1.0)
-        require("initial_std", self.initial_std, 1e-6)
+        _require(self, 1, "num_layers", "embedding_dim", "num_heads", "feedforward_dim")
+        _require(self, 1, "window", "rope_base")
+        _require(self, 1e-6, "initial_std")
         if self.embedding_dim % (2 * self.num_heads):
             raise InputError(
                 f"embedding_dim is {self.embedding_dim}; it must be a multiple of twice"
@@ -71,8 +69,8 @@ class MlpCfg:
     """Groups of observations that it reads, side by side and normalised."""
 
     def __post_init__(self):
-        _require_widths("hidden_dims", self.hidden_dims)
-        require("initial_std", self.initial_std, 1e-6)
+        _require_widths(self.hidden_dims)
+        _require(self, 1e-6, "initial_std")
 
 
 ActorCfg = TransformerCfg | MlpCfg
@@ -94,8 +92,8 @@ class CriticCfg:
     """Groups that it encodes as they are, without the normaliser."""
 
     def __post_init__(self):
-        _require_widths("hidden_dims", self.hidden_dims)
-        require("encoder_dim", self.encoder_dim, 1)
+        _require_widths(self.hidden_dims)
+        _require(self, 1, "encoder_dim")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,21 +142,14 @@ class PpoCfg:
     than the one that acted, a KL divergence of 1e-6 or more; with bf16, 1e-4."""
 
     def __post_init__(self):
-        for name in ("num_steps", "num_epochs", "num_minibatches"):
-            require(name, getattr(self, name), 1)
-        for name in ("gamma", "lam"):
-            require(name, getattr(self, name), 0.0, 1.0)
-        for name in ("target_kl", "clip", "max_grad_norm", "min_learning_rate"):
-            require(name, getattr(self, name), 1e-12)
-        for name in ("value_coef", "entropy_coef"):
-            require(name, getattr(self, name), 0.0)
-        require("max_learning_rate", self.max_learning_rate, self.min_learning_rate)
-        require(
-            "learning_rate",
-            self.learning_rate,
-            self.min_learning_rate,
-            self.max_learning_rate,
-        )
+        _require(self, 1, "num_steps", "num_epochs", "num_minibatches")
+        _require(self, 1e-12, "target_kl", "clip", "max_grad_norm", "min_learning_rate")
+        _require(self, 0.0, "value_coef", "entropy_coef")
+        require("gamma", self.gamma, 0.0, 1.0)
+        require("lam", self.lam, 0.0, 1.0)
+        lowest, highest = self.min_learning_rate, self.max_learning_rate
+        require("max_learning_rate", highest, lowest)
+        require("learning_rate", self.learning_rate, lowest, highest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +176,11 @@ class LearnerCfg:
         return self.compile in (part, "all")
 
 
-def _require_widths(name: str, widths: tuple[int, ...]) -> None:
-    if not widths or min(widths) < 1:
-        raise InputError(f"{name} is {widths}; accepted: at least one width above 0")
+def _require(cfg: object, low: float, *names: str) -> None:
+    for name in names:
+        require(name, getattr(cfg, name), low)
+
+
+def _require_widths(hidden_dims: tuple[int, ...]) -> None:
+    if not hidden_dims or min(hidden_dims) < 1:
+        raise InputError(f"hidden_dims is {hidden_dims}; accepted: widths of 1 or more")
