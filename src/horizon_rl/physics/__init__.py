@@ -5,15 +5,16 @@ from horizon_rl.physics.backend import PHYSICS_STEPS as PHYSICS_STEPS
 from horizon_rl.physics.backend import Backend as Backend
 from horizon_rl.physics.backend import Counters as Counters
 from horizon_rl.physics.backend import WorldState as WorldState
+from horizon_rl.physics.backend import cores_for_physics as cores_for_physics
 from horizon_rl.physics.cpu import CpuBackend as CpuBackend
 from horizon_rl.physics.draft import WORLD_FIELDS as WORLD_FIELDS
 from horizon_rl.physics.draft import PoolDraft as PoolDraft
 from horizon_rl.physics.effects import EFFECTS as EFFECTS
 from horizon_rl.physics.effects import Effect as Effect
 from horizon_rl.physics.effects import check_catalogue as check_catalogue
+from horizon_rl.physics.effects import effect_digests as effect_digests
+from horizon_rl.physics.effects import effects_of as effects_of
 from horizon_rl.physics.motors import torque_bounds as torque_bounds
-from horizon_rl.physics.own_effects import effect_digests as effect_digests
-from horizon_rl.physics.own_effects import effects_of as effects_of
 from horizon_rl.physics.pool import BODY_DESCRIPTORS as BODY_DESCRIPTORS
 from horizon_rl.physics.pool import Pool as Pool
 from horizon_rl.physics.pool import build_pool as build_pool
@@ -21,7 +22,6 @@ from horizon_rl.physics.pool import join_pools as join_pools
 from horizon_rl.physics.pool import sample_pool as sample_pool
 from horizon_rl.physics.select import choose_device as choose_device
 from horizon_rl.physics.select import make_backend as make_backend
-from horizon_rl.physics.threads import cores_for_physics as cores_for_physics
 
 Rows = PoolDraft
 """The former name, which users' files of effects may import."""

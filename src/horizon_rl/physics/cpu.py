@@ -2,8 +2,6 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 import torch
@@ -20,24 +18,9 @@ RUNAWAY = 500.0
 """Velocity, m/s or rad/s, past which a world is not physics any more."""
 
 _W = mujoco.mjtWarning
-BAD_NUMBERS = [
-    _W.mjWARN_BADQPOS,
-    _W.mjWARN_BADQVEL,
-    _W.mjWARN_BADQACC,
-    _W.mjWARN_BADCTRL,
-]
-BAD_WARNINGS = [int(warning) for warning in BAD_NUMBERS]
-FULL_WARNINGS = [int(_W.mjWARN_CONTACTFULL), int(_W.mjWARN_CNSTRFULL)]
-
-
-@dataclass(frozen=True)
-class CpuSnapshot:
-    """Integration states, model fields, motor limits and last outputs of all worlds."""
-
-    state: np.ndarray
-    fields: dict[str, np.ndarray]
-    motors: tuple[np.ndarray, np.ndarray]
-    outputs: tuple[np.ndarray, np.ndarray, np.ndarray]
+BAD_NUMBERS = [int(w) for w in (_W.mjWARN_BADQPOS, _W.mjWARN_BADQVEL)]
+BAD_NUMBERS += [int(w) for w in (_W.mjWARN_BADQACC, _W.mjWARN_BADCTRL)]
+FULL = [int(_W.mjWARN_CONTACTFULL), int(_W.mjWARN_CNSTRFULL)]
 
 
 class CpuBackend:
@@ -63,6 +46,16 @@ class CpuBackend:
         self._ctrl, self._wrench = bind("ctrl"), bind("xfrc_applied")
         self._warning = bind("warning")
         self._sensors, self._force = bind("sensordata"), bind("actuator_force")
+        self._kept = {
+            "state": self._state,
+            **self._fields,
+            "effort": self._effort,
+            "velocity_limit": self._velocity_limit,
+            # Forces lag one physics step: no state holds them, yet the task sees them.
+            "sensordata": self._sensors,
+            "actuator_force": self._force,
+            "warning": self._warning,
+        }
         self._dofs = _as_slice(robot.dof_adr)
         self._positions = _as_slice(robot.qpos_adr)
         self._sign = torch.from_numpy(robot.joint_sign).float()
@@ -108,19 +101,12 @@ class CpuBackend:
         self._qvel[:, :2] += velocity.numpy()
         self.state.linear_velocity.copy_(torch.from_numpy(self._qvel[:, :3]))
 
-    def snapshot(self) -> CpuSnapshot:
-        fields = {name: values.copy() for name, values in self._fields.items()}
-        motors = self._effort.copy(), self._velocity_limit.copy()
-        outputs = self._sensors.copy(), self._force.copy(), self._warning.copy()
-        return CpuSnapshot(self._state.copy(), fields, motors, outputs)
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return {name: values.copy() for name, values in self._kept.items()}
 
-    def restore(self, snapshot: CpuSnapshot) -> None:
-        self._state[:] = snapshot.state
-        for name, values in self._fields.items():
-            values[:] = snapshot.fields[name]
-        self._effort[:], self._velocity_limit[:] = snapshot.motors
-        # Forces lag one physics step: no state holds them, yet the task sees them.
-        self._sensors[:], self._force[:], self._warning[:] = snapshot.outputs
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        for name, values in self._kept.items():
+            values[:] = snapshot[name]
         self._read()
 
     def _read(self) -> None:
@@ -146,16 +132,16 @@ class CpuBackend:
         # robot back to its zero pose, or its targets to zero: sane to look at, but not
         # what was asked for.
         moving_sanely = np.abs(self._qvel).max(axis=1) < RUNAWAY
-        upset = self._warning[:, BAD_WARNINGS, 1].any(axis=1)
+        upset = self._warning[:, BAD_NUMBERS, 1].any(axis=1)
         return moving_sanely & ~upset & np.isfinite(self._qpos).all(axis=1)
 
     def _count(self) -> None:
         self.counters.unhealthy += self.num_worlds - int(self.state.healthy.sum())
-        full = self._warning[:, FULL_WARNINGS, 1].any(axis=1)
+        full = self._warning[:, FULL, 1].any(axis=1)
         if full.any():
             self.counters.overflow += int(full.sum())
             # Else one overflow would count in every later step of its episode.
-            self._warning[:, FULL_WARNINGS] = 0
+            self._warning[:, FULL] = 0
 
 
 def _as_slice(adr: np.ndarray) -> slice | np.ndarray:

@@ -9,18 +9,9 @@ from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
 
 BODY_FIELDS = (
-    "body_inertia",
-    "body_ipos",
-    "body_iquat",
-    "body_mass",
-    "body_pos",
-    "dof_armature",
-    "geom_aabb",
-    "geom_pos",
-    "geom_rbound",
-    "geom_size",
-    "jnt_range",
-    "site_pos",
+    *("body_inertia", "body_ipos", "body_iquat", "body_mass", "body_pos"),
+    *("dof_armature", "geom_aabb", "geom_pos", "geom_rbound", "geom_size"),
+    *("jnt_range", "site_pos"),
 )
 """mjModel fields that differ from body to body."""
 
@@ -36,31 +27,11 @@ WORLD_FIELDS = BODY_FIELDS + EFFECT_FIELDS + DERIVED_FIELDS
 """Every mjModel field that has a value of its own in each world."""
 
 SHARED_FIELDS = (
-    "actuator_gear",
-    "body_gravcomp",
-    "body_parentid",
-    "body_quat",
-    "dof_damping",
-    "dof_frictionloss",
-    "geom_bodyid",
-    "geom_condim",
-    "geom_conaffinity",
-    "geom_dataid",
-    "geom_margin",
-    "geom_quat",
-    "geom_solimp",
-    "geom_type",
-    "jnt_axis",
-    "jnt_limited",
-    "jnt_margin",
-    "jnt_pos",
-    "jnt_solimp",
-    "jnt_solref",
-    "jnt_stiffness",
-    "jnt_type",
-    "mesh_vert",
-    "qpos0",
-    "qpos_spring",
+    *("actuator_gear", "body_gravcomp", "body_parentid", "body_quat", "dof_damping"),
+    *("dof_frictionloss", "geom_bodyid", "geom_condim", "geom_conaffinity"),
+    *("geom_dataid", "geom_margin", "geom_quat", "geom_solimp", "geom_type"),
+    *("jnt_axis", "jnt_limited", "jnt_margin", "jnt_pos", "jnt_solimp", "jnt_solref"),
+    *("jnt_stiffness", "jnt_type", "mesh_vert", "qpos0", "qpos_spring"),
 )
 """mjModel fields that move a robot and have one value for all worlds of a batch."""
 
@@ -114,21 +85,20 @@ def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
 
     Gains and limits are the real robot's own, where its facts give them.
     """
-    if not robots:
-        raise InputError("a pool needs at least one body")
-    template = robots[0]
     check_same_structure(robots)
     bodies = np.asarray(body_ids)
-    names = (*BODY_FIELDS, *EFFECT_FIELDS)
-    stacked = {f: np.stack([getattr(r.model, f) for r in robots]) for f in names}
+    fields = {
+        name: np.stack([getattr(robot.model, name) for robot in robots])[bodies]
+        for name in (*BODY_FIELDS, *EFFECT_FIELDS)
+    }
 
     def per_joint(name: str) -> np.ndarray:
         return np.stack([getattr(robot, name) for robot in robots])[bodies]
 
     n = len(bodies)
     return PoolDraft(
-        robot=template,
-        fields={name: values[bodies] for name, values in stacked.items()},
+        robot=robots[0],
+        fields=fields,
         stiffness=per_joint("stiffness_nm_rad"),
         damping=per_joint("damping_nm_s_rad"),
         effort=per_joint("torque_limit_nm"),
@@ -161,19 +131,12 @@ def check_same_structure(robots: Sequence[Robot]) -> None:
 
 def _difference(one: Robot, other: Robot) -> str | None:
     """Name the first thing in which two bodies differ and must not."""
-
-    def differs(a: object, b: object, name: str) -> bool:
-        return not np.array_equal(getattr(a, name), getattr(b, name))
-
     if one.ground != other.ground:
         return "ground"
     sizes = ("nq", "nv", "nu", "nbody", "ngeom", "names")
-    if any(differs(one.model, other.model, name) for name in sizes):
-        return "joints, geoms or names"
-    for name in SHARED_FIELDS:
-        if differs(one.model, other.model, name):
-            return name
-    for name in ("joint_sign", "joint_offset_rad", "foot_geom_ids"):
-        if differs(one, other, name):
-            return name
+    pairs = [(name, one.model, other.model) for name in (*sizes, *SHARED_FIELDS)]
+    own = ("joint_sign", "joint_offset_rad", "foot_geom_ids")
+    for name, a, b in [*pairs, *((name, one, other) for name in own)]:
+        if not np.array_equal(getattr(a, name), getattr(b, name)):
+            return "joints, geoms or names" if name in sizes else name
     return None

@@ -7,13 +7,16 @@ A parameter of your own is an entry in a catalogue that names its function,
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import inf, pi
+from typing import Any
 
 import numpy as np
 
 from horizon_rl.domains import Catalogue, Instances
 from horizon_rl.physics.draft import PoolDraft
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.named_code import code_digest, find_code
 
 CONTACT_RATE = 50.0
 """Undamped frequency of a contact, rad/s: MuJoCo's default time constant, 0.02 s."""
@@ -29,6 +32,11 @@ for 1.10; this brings both within 7 % of the desired restitution, from 0.3 up.""
 LONGEST_DELAY_S = 1.0
 """Longest time that an action can be late."""
 
+NAMED = (
+    "FILE.py:NAME or MODULE:NAME of a function that takes a PoolDraft and values, or of "
+    "an Effect"
+)
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -40,6 +48,10 @@ class Effect:
     high: float = inf
     draws: int | None = None
     """Draws per instance that `apply` takes; None: it takes what there is."""
+
+    @property
+    def accepted(self) -> str:
+        return f"accepted: {self.low:g}..{self.high:g}"
 
 
 def scale_mass(draft: PoolDraft, factor: np.ndarray) -> None:
@@ -168,6 +180,31 @@ EFFECTS: dict[str, Effect] = {
 """By full name: the paper's seven groups, then those of the catalogue `extended`."""
 
 
+def effects_of(catalogue: Catalogue) -> dict[str, Effect]:
+    """Return the package's effects and those that the catalogue itself names."""
+    own = {n: p.effect for n, p in catalogue.parameters.items() if p.effect}
+    return EFFECTS | {name: _load_effect(source) for name, source in own.items()}
+
+
+def effect_digests(catalogue: Catalogue) -> dict[str, str]:
+    """Return a hash of the code of each effect that the catalogue itself names."""
+    effects_of(catalogue)  # Refuses what is not there.
+    return {
+        name: code_digest(parameter.effect)
+        for name, parameter in catalogue.parameters.items()
+        if parameter.effect
+    }
+
+
+@cache
+def _load_effect(source: str) -> Effect:
+    """Import an effect once: what it is made of may cost, and must not be made twice."""
+    found: Any = find_code(source, "effect", NAMED)
+    if not (isinstance(found, Effect) or callable(found)):
+        raise InputError(f"'{source}' is no effect. Accepted: {NAMED}")
+    return found if isinstance(found, Effect) else Effect(apply=found)
+
+
 def check_catalogue(
     catalogue: Catalogue, effects: Mapping[str, Effect] = EFFECTS
 ) -> None:
@@ -180,37 +217,28 @@ def check_catalogue(
             )
         effect, limit = effects[name], parameter.limit
         if limit.low < effect.low or limit.high > effect.high:
-            raise InputError(
-                f"{name}: limit {limit} is impossible; accepted: {_possible(effect)}"
-            )
-        if effect.draws is not None and parameter.draws != effect.draws:
+            raise InputError(f"{name}: limit {limit} is impossible; {effect.accepted}")
+        if effect.draws not in (None, parameter.draws):
             raise InputError(
                 f"{name}: draws = {parameter.draws}; accepted: {effect.draws}"
             )
 
 
-def check_values(instances: Instances, effects: Mapping[str, Effect] = EFFECTS) -> None:
+def check_values(instances: Instances, effects: Mapping[str, Effect]) -> None:
     """Refuse values that no physics allows: exact ones need not lie in the limits."""
     for name, values in instances.items():
         effect = effects[name]
-        # NaN fails both comparisons.
-        wrong = values[~((values >= effect.low) & (values <= effect.high))]
-        wrong = wrong if wrong.size else values[~np.isfinite(values)]
+        possible = (values >= effect.low) & (values <= effect.high)
+        wrong = values[~(possible & np.isfinite(values))]
         if wrong.size:
-            raise InputError(
-                f"{name} = {wrong[0]:g} is impossible; accepted: {_possible(effect)}"
-            )
-
-
-def _possible(effect: Effect) -> str:
-    return f"{effect.low:g}..{effect.high:g}"
+            raise InputError(f"{name} = {wrong[0]:g} is impossible; {effect.accepted}")
 
 
 def apply_effects(
     draft: PoolDraft,
     instances: Instances,
     scales: Mapping[str, np.ndarray],
-    effects: Mapping[str, Effect] = EFFECTS,
+    effects: Mapping[str, Effect],
 ) -> None:
     """Apply all parameters' values, times each body's scale [n], to a draft.
 

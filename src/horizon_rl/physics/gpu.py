@@ -7,29 +7,16 @@ results without waiting. On the device "cpu" the same kernels run one by one: fo
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import mujoco_warp as mjw
 import torch
 import warp as wp
 
 from horizon_rl.physics import gpu_kernels as kernels
-from horizon_rl.physics.backend import (
-    PHYSICS_STEPS,
-    Counters,
-    WorldState,
-    allocate_state,
-)
+from horizon_rl.physics import gpu_model
+from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
 from horizon_rl.physics.draft import check_same_structure
-from horizon_rl.physics.gpu_model import (
-    STATE_COLUMNS,
-    columns_of_model,
-    columns_of_pool,
-    lay_out_row,
-    most_constraints,
-    most_contacts,
-    put_worlds,
-)
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.select import check_device
@@ -49,15 +36,6 @@ KEPT = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "xfrc_applied", "time")
 
 LAGGING = ("sensordata", "actuator_force")
 """Forces lag one physics step: no state holds them, yet the task sees them."""
-
-
-@dataclass(frozen=True)
-class GpuSnapshot:
-    """Copies of the worlds' rows, the engine's state, last forces and bad-number flags."""
-
-    rows: torch.Tensor
-    engine: dict[str, torch.Tensor]
-    upset: torch.Tensor
 
 
 class GpuBackend:
@@ -102,30 +80,27 @@ class GpuBackend:
                 self._make_arguments()
                 if self.device.type == "cuda":
                     self._capture()
-        except NotImplementedError as error:
-            raise InputError(
-                f"mujoco_warp cannot simulate '{robot.name}' ({error}): take device "
-                "'cpu'"
-            ) from error
-        except RuntimeError as error:
-            # From torch, or from Warp, which has no type of its own for it.
+        except (NotImplementedError, RuntimeError) as error:
+            # Torch and Warp have no type of their own for a lack of memory.
             reason = str(error).lower()
-            if "out of memory" not in reason and "failed to allocate" not in reason:
-                raise
-            raise InputError(
-                f"{num_worlds} worlds do not fit into the memory of {self.device}: "
-                "try fewer"
-            ) from error
+            if isinstance(error, NotImplementedError):
+                problem = f"mujoco_warp cannot simulate '{robot.name}' ({error})"
+                raise InputError(f"{problem}: take device 'cpu'") from error
+            if "out of memory" in reason or "failed to allocate" in reason:
+                problem = f"{num_worlds} worlds do not fit into the memory"
+                raise InputError(f"{problem} of {self.device}: try fewer") from error
+            raise
 
     def _make_model(self, iterations: int, ls_iterations: int) -> None:
         self._compiled = with_servos(self.robot.model)
-        self._layout = lay_out_row(self._compiled)
-        self._table = self._layout.pack(columns_of_model(self._compiled))
-        self._table = self._table.to(self.device)
+        self._layout = gpu_model.RowLayout(self._compiled)
+        columns = gpu_model.columns_of_model(self._compiled)
+        self._table = self._layout.pack(columns).to(self.device)
         self._rows = self._table.repeat(self.num_worlds, 1)
         world = self._layout.split(self._rows)
-        self._world = {name: wp.from_torch(world[name]) for name in STATE_COLUMNS}
-        self._model = put_worlds(self._compiled, world)
+        state = gpu_model.STATE_COLUMNS
+        self._world = {name: wp.from_torch(world[name]) for name in state}
+        self._model = gpu_model.put_worlds(self._compiled, world)
         shape = (self.num_worlds, 12, 2)
         self.torque_bounds = torch.zeros(shape, device=self.device)
         """[n, 12, 2] least and largest torque in the last physics step, N m."""
@@ -140,14 +115,15 @@ class GpuBackend:
 
     def _make_data(self, contacts: int, constraints: int) -> None:
         compiled, n = self._compiled, self.num_worlds
-        contacts = contacts or most_contacts(self._model)
-        constraints = constraints or most_constraints(compiled, self._model, contacts)
-        self._data = mjw.make_data(compiled, n, nconmax=contacts, njmax=constraints)
+        model = self._model
+        contacts = contacts or gpu_model.most_contacts(model)
+        most = gpu_model.most_constraints(compiled, model, contacts)
+        self._data = mjw.make_data(
+            compiled, n, nconmax=contacts, njmax=constraints or most
+        )
         arrays = {name: getattr(self._data, name) for name in KEPT + LAGGING}
         # Robots without activations have an empty array of them, which torch refuses.
-        self._engine = {
-            n: wp.to_torch(array) for n, array in arrays.items() if array.size
-        }
+        self._engine = {k: wp.to_torch(a) for k, a in arrays.items() if a.size}
 
     def _make_arguments(self) -> None:
         """Wrap once what the kernels of every step take."""
@@ -156,12 +132,12 @@ class GpuBackend:
         self._targets = torch.zeros((n, 12), device=self.device)
         self._upset = torch.zeros(n, dtype=torch.bool, device=self.device)
         self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
+        self._kept = {"rows": self._rows, "upset": self._upset, **self._engine}
         self._upset_in = wp.from_torch(self._upset)
         self._targets_in = wp.from_torch(self._targets)
         self._counts_in = wp.from_torch(self._counts)
-        self._outputs = [
-            wp.from_torch(getattr(self.state, f.name)) for f in fields(WorldState)
-        ]
+        state = [getattr(self.state, field.name) for field in fields(self.state)]
+        self._outputs = list(map(wp.from_torch, state))
         self._dofs = wp.array(robot.dof_adr, dtype=int)
         self._positions = wp.array(robot.qpos_adr, dtype=int)
         self._sign = wp.array(robot.joint_sign, dtype=float)
@@ -176,7 +152,8 @@ class GpuBackend:
 
     def load(self, pool: Pool) -> None:
         check_same_structure([self.robot, pool.robot])
-        self._table = self._layout.pack(columns_of_pool(pool)).to(self.device)
+        columns = gpu_model.columns_of_pool(pool)
+        self._table = self._layout.pack(columns).to(self.device)
 
     def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
         chosen = wp.from_torch(mask.to(self.device))
@@ -207,15 +184,12 @@ class GpuBackend:
         qvel[:, :2] += velocity.to(self.device)
         self.state.linear_velocity.copy_(qvel[:, :3])
 
-    def snapshot(self) -> GpuSnapshot:
-        engine = {name: values.clone() for name, values in self._engine.items()}
-        return GpuSnapshot(self._rows.clone(), engine, self._upset.clone())
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        return {name: values.clone() for name, values in self._kept.items()}
 
-    def restore(self, snapshot: GpuSnapshot) -> None:
-        self._rows.copy_(snapshot.rows)
-        self._upset.copy_(snapshot.upset)
-        for name, values in self._engine.items():
-            values.copy_(snapshot.engine[name])
+    def restore(self, snapshot: dict[str, torch.Tensor]) -> None:
+        for name, values in self._kept.items():
+            values.copy_(snapshot[name])
         with self._scope():
             self._read()
 

@@ -3,7 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 import mujoco
@@ -36,41 +35,30 @@ CONTACTS_WITH_PLANE = {
 """Most contacts of a geom that lies on the ground. A box sunk in wholly would have 8."""
 
 
-@dataclass(frozen=True)
 class RowLayout:
-    """Where each field lies in a world's row."""
+    """Where each field of a world lies in its row."""
 
-    shapes: dict[str, tuple[int, ...]]
-    starts: dict[str, int]
-    width: int
+    def __init__(self, model: mujoco.MjModel):
+        self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
+        self._width = 0
+        for name, values in columns_of_model(model).items():
+            shape = values.shape[1:]
+            self._places[name] = self._width, shape
+            self._width += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
 
     def split(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
         """View the columns of `rows` [n, width] by name, [n, ...] each."""
         return {
             name: rows[:, start : start + prod(shape)].view(len(rows), *shape)
-            for (name, start), shape in zip(
-                self.starts.items(), self.shapes.values(), strict=True
-            )
+            for name, (start, shape) in self._places.items()
         }
 
     def pack(self, columns: Mapping[str, np.ndarray]) -> torch.Tensor:
         """Write columns, [n, ...] each, into rows [n, width], float32."""
-        n = len(columns["start_qpos"])
-        rows = torch.zeros((n, self.width))
+        rows = torch.zeros((len(columns["start_qpos"]), self._width))
         for name, view in self.split(rows).items():
             view.copy_(torch.from_numpy(columns[name]).reshape(view.shape))
         return rows
-
-
-def lay_out_row(model: mujoco.MjModel) -> RowLayout:
-    """Give every field of a world its place in a row."""
-    columns = columns_of_model(model).items()
-    shapes = {name: values.shape[1:] for name, values in columns}
-    starts, end = {}, 0
-    for name, shape in shapes.items():
-        starts[name] = end
-        end += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
-    return RowLayout(shapes, starts, end)
 
 
 def columns_of_pool(pool: Pool) -> dict[str, np.ndarray]:

@@ -12,20 +12,10 @@ import numpy as np
 from mjbatch import Batch
 
 from horizon_rl.domains import Catalogue, Distribution, Instances
-from horizon_rl.physics.draft import (
-    DERIVED_FIELDS,
-    WORLD_FIELDS,
-    PoolDraft,
-    draft_pool,
-)
-from horizon_rl.physics.effects import (
-    Effect,
-    apply_effects,
-    check_catalogue,
-    check_values,
-)
+from horizon_rl.physics import effects as known_effects
+from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, draft_pool
+from horizon_rl.physics.effects import Effect
 from horizon_rl.physics.motors import with_servos
-from horizon_rl.physics.own_effects import effects_of
 from horizon_rl.physics.reach import reach_down
 from horizon_rl.robots import REFERENCE, Morphology, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
@@ -102,17 +92,17 @@ def build_pool(
 
     By the package's effects and those that the catalogue names, unless told otherwise.
     """
-    effects = effects_of(catalogue) if effects is None else effects
-    check_catalogue(catalogue, effects)
+    effects = known_effects.effects_of(catalogue) if effects is None else effects
+    known_effects.check_catalogue(catalogue, effects)
     _check_instances(instances, catalogue, len(body_ids))
-    check_values(instances, effects)
+    known_effects.check_values(instances, effects)
     draft = draft_pool(robots, body_ids)
     bodies = _describe_bodies(robots)
     scales = {
         name: np.array([p.scale_for(*body[:2]) for body in bodies.tolist()])[body_ids]
         for name, p in catalogue.parameters.items()
     }
-    apply_effects(draft, instances, scales, effects)
+    known_effects.apply_effects(draft, instances, scales, effects)
     _check_motors(draft, robots, body_ids)
     _finish(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
@@ -146,8 +136,6 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
 
 
 def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None:
-    if n < 1:
-        raise InputError(f"a pool of {n} instances; at least 1 is needed")
     for name in instances:
         if name not in catalogue.parameters:
             raise InputError(unknown("parameter", name, catalogue.parameters))

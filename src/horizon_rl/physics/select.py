@@ -47,7 +47,7 @@ def check_device(name: str | torch.device) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise InputError(f"unknown device '{name}'. Accepted: {ACCEPTED}") from None
+        device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"unknown device '{name}'. Accepted: {ACCEPTED}")
     if missing := _missing():
@@ -61,12 +61,9 @@ def check_device(name: str | torch.device) -> torch.device:
             f"torch sees no GPU for device '{name}': check the driver and that torch "
             "is a CUDA build, or take 'cpu'"
         )
-    number = device.index if device.index is not None else torch.cuda.current_device()
-    if number >= torch.cuda.device_count():
-        raise InputError(
-            f"no device '{name}': there are {torch.cuda.device_count()} GPUs, from "
-            "cuda:0 on"
-        )
+    number = torch.cuda.current_device() if device.index is None else device.index
+    if number >= (count := torch.cuda.device_count()):
+        raise InputError(f"no device '{name}': there are {count} GPUs, from cuda:0 on")
     _check_driver()
     return torch.device("cuda", number)
 

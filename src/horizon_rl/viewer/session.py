@@ -186,7 +186,7 @@ class Session:
     @property
     def state(self) -> np.ndarray:
         """The integration state, to draw the world with: see `show_state`."""
-        return self.env.backend.snapshot().state[0]
+        return self.env.backend.snapshot()["state"][0]
 
     @property
     def place(self) -> np.ndarray:
