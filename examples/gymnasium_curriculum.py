@@ -52,7 +52,7 @@ FIELDS = {
 """By parameter: the simulator's field."""
 GENERATIONS, POPULATION, ELITE = 3, 10, 3
 """Of a phase: rounds of the search, candidates in each, those that shape the next."""
-TRAINED_ON, MEASURED_ON = 5, 24
+TRAINED_ON, MEASURED_ON = 5, 16
 """Instances that a candidate is tried on, and that a policy is judged by."""
 
 
