@@ -126,6 +126,15 @@ def test_no_two_classes_of_one_name():
     assert {name for name, count in names.items() if count > 1} == set()
 
 
+def test_words_are_plain():
+    # As in tests/test_docs.py: depends on, again, predict, fix, session.
+    dated = re.compile(
+        r"\b(hangs? on|anew|foretells?|though they be|is ill|mend(?:s|ed)?|sittings?)\b"
+    )
+    for file in FILES:
+        assert not dated.findall(file.read_text()), file
+
+
 def test_files_are_small_and_so_is_the_whole():
     lines = {file: file.read_text().count("\n") for file in FILES}
     assert {str(f): n for f, n in lines.items() if n > MAX_LINES} == {}

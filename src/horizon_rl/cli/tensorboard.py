@@ -25,7 +25,7 @@ MEASURED = (
 def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
     """Open the run's TensorBoard file; with `wandb`, mirror it there.
 
-    What earlier sittings wrote of a phase that runs again is not shown any more.
+    What was written before of a phase that runs again is not shown any more.
     """
     if wandb:
         try:
