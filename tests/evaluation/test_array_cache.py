@@ -15,7 +15,6 @@ from horizon_rl.evaluation.array_cache import (
     default_folder,
     source_files,
 )
-from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
@@ -155,7 +154,7 @@ for name, module in sys.modules.items():
 
 def test_key_covers_every_module_that_an_evaluation_loads(make_checkpoint, tmp_path):
     path = make_checkpoint("transformer")
-    actor = load_actor(load_checkpoint(path), 45, 12)
+    actor = load_actor(path)[0]
     export_onnx(actor, tmp_path / "a.onnx")
     command = [sys.executable, "-c", EVALUATE, str(path), str(tmp_path / "a.onnx")]
     loaded = subprocess.check_output(command, text=True).split()

@@ -12,7 +12,6 @@ from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.results import success_table, summaries, to_json
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
@@ -197,7 +196,7 @@ def policies(make_checkpoint, tmp_path):
     found = {kind: load_policy(str(make_checkpoint(kind))) for kind in ACTOR_KINDS}
     for kind in ACTOR_KINDS:
         path = tmp_path / f"{kind}.onnx"
-        export_onnx(load_actor(load_checkpoint(make_checkpoint(kind)), 45, 12), path)
+        export_onnx(load_actor(make_checkpoint(kind))[0], path)
         found[f"{kind}.onnx"] = load_policy(str(path))
     found["stand"] = load_policy("stand")
     gain = np.random.default_rng(0).normal(size=(45, 12)).astype(np.float32)

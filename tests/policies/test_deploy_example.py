@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import CpuBackend
 from horizon_rl.policies.deployment import nominal_pool
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
@@ -166,7 +165,7 @@ def test_example_moves_as_the_environment_does(
     env = VelocityEnv(CpuBackend(robot, 1), TaskCfg(noise=quiet))
     commands = np.array([[FORWARD, FORWARD]])
     never = np.full(pool.push_velocity.shape[:2], 10_000)
-    policy = LearnedPolicy(load_actor(load_checkpoint(model_path("base")), 45, 12))
+    policy = LearnedPolicy(load_actor(model_path("base"))[0])
     seen, observations = [], env.begin(Scenarios(pool, commands, never), seed=0)
     for _ in range(50):
         with torch.no_grad():

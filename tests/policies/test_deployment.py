@@ -123,7 +123,7 @@ def test_catalogue_without_motors_leaves_the_robot_its_own():
 @pytest.mark.parametrize("spoil", [1e-2, float("nan")])
 def test_file_that_acts_otherwise_is_not_written(spoil, tmp_path, monkeypatch, capsys):
     def spoilt(actor, metadata):
-        other: Any = load_actor(load_checkpoint(model_path("base-mlp")), 45, 12)
+        other: Any = load_actor(model_path("base-mlp"))[0]
         with torch.no_grad():
             other.mlp[0].weight[0, 0] += spoil
         return to_onnx(other, metadata)
@@ -198,7 +198,7 @@ def test_standalone_model_can_be_imported_again(tmp_path):
 
 def test_evaluation_takes_the_action_scale_from_the_file(exported, tmp_path):
     assert load_policy(str(exported("base-mlp"))).action_scale == 0.25
-    actor = load_actor(load_checkpoint(model_path("base-mlp")), 45, 12)
+    actor = load_actor(model_path("base-mlp"))[0]
     path = tmp_path / "p.onnx"
     path.write_bytes(to_onnx(actor, {METADATA: '{"control": {"action_scale": 0.5}}'}))
     assert load_policy(str(path)).action_scale == 0.5

@@ -10,7 +10,6 @@ from acting import CPU, act, see
 from onnx import TensorProto, helper
 
 from horizon_rl.evaluation.evaluate import Padded
-from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx import OnnxPolicy
@@ -54,7 +53,7 @@ def test_exported_file_acts_as_the_checkpoint(
     make_checkpoint, tmp_path, random_obs, kind
 ):
     checkpoint = make_checkpoint(kind)
-    actor = load_actor(load_checkpoint(checkpoint), 45, 12)
+    actor = load_actor(checkpoint)[0]
     export_onnx(actor, tmp_path / "a.onnx")
     policies = [
         load_policy(str(p)).make(CPU) for p in (checkpoint, tmp_path / "a.onnx")
@@ -100,9 +99,9 @@ def linear(path: Path, shape: list, width: int, num_actions: int = 12) -> Path:
 @pytest.mark.parametrize(
     ("shape", "width", "message"),
     [
-        ([1, 48], 48, "'obs' takes 48 observations; the task has 45"),
-        ([45], 45, r"of shape \[45\]; expected: observations"),
-        ([16, 45], 45, "is for 16 worlds"),
+        ([1, 48], 48, r"'obs' is .* of shape \[1, 48\]; accepted"),
+        ([45], 45, r"of shape \[45\]; accepted: observations"),
+        ([16, 45], 45, r"of shape \[16, 45\]"),
     ],
 )
 def test_file_of_another_shape_is_refused(tmp_path, shape, width, message):

@@ -12,8 +12,8 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("onnx"):
-    from horizon_rl.policies.check import NUM_STEPS
     from horizon_rl.policies.deployment import (
+        NUM_STEPS,
         TOLERANCE,
         Exported,
         export_policy,
@@ -75,18 +75,19 @@ def _print(cmd: ExportCmd, exported: Exported) -> None:
     levels = (
         f"{name} {level:.2f}" for name, level in meta["training"]["levels"].items()
     )
+    median_ms, p99_ms = exported.latency_ms
     lines = {
         "file": f"{cmd.out}, {len(exported.content) / 1024:.0f} KiB",
         "policy": f"{meta['name']}, {meta['kind']}, remembers {meta['window']} steps",
         "levels": ", ".join(levels) or "baseline",
         "robot": f"{robot['name']}, {robot['motors']} motors"
         + (f", in {cmd.mjcf}" if cmd.mjcf else ""),
-        "in": _shapes(exported.inputs),
-        "out": _shapes(exported.outputs),
+        "in": _shapes(exported.policy.inputs),
+        "out": _shapes(exported.policy.outputs),
         "checked": f"{NUM_STEPS} steps against torch: largest difference "
         f"{exported.largest_difference:.1e} (accepted: {TOLERANCE:g})",
-        "latency": f"{exported.latency_median_ms:.3f} ms, 99 % within "
-        f"{exported.latency_p99_ms:.3f} ms; one step, one thread",
+        "latency": f"{median_ms:.3f} ms, 99 % within {p99_ms:.3f} ms; one step, one "
+        "thread",
     }
     console = Terminal(soft_wrap=True, highlight=False)
     for name, text in lines.items():

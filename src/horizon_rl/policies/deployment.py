@@ -1,18 +1,19 @@
 """A policy as one file for a robot: built, described, and checked against its checkpoint."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import torch
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
-from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.physics import Pool, build_pool
+from horizon_rl.learning import Actor
+from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
-from horizon_rl.policies.check import compare, measure_latency
-from horizon_rl.policies.learned import load_actor
+from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.metadata import (
     SCHEMA,
     describe_control,
@@ -23,16 +24,21 @@ from horizon_rl.policies.onnx import OnnxPolicy
 from horizon_rl.policies.onnx_graph import METADATA, to_onnx
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.robots import Robot, build_spec, load_body, load_robot
-from horizon_rl.support.errors import InputError, RunError
+from horizon_rl.support.errors import RunError
 from horizon_rl.support.records import decode, dumps
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
+from horizon_rl.task import NUM_ACTOR, TaskCfg, VelocityEnv, draw_scenarios
 
+NUM_STEPS = 1000
+"""Steps of the check, eight times the transformer's window: its cache slides all the
+while."""
+WARM_UP = 100
+"""Steps before their latency is measured."""
 TOLERANCE = 1e-4
 """Largest difference of an action that is taken for rounding; times the action scale it
 is a joint angle, 25 millionths of a radian."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Exported:
     """A policy ready to be written, and what was found out about it."""
 
@@ -40,13 +46,12 @@ class Exported:
     """Of the ONNX file."""
     metadata: dict[str, Any]
     """What is in the file: see `horizon_rl.policies.metadata`."""
-    inputs: dict[str, tuple[int, ...]]
-    outputs: dict[str, tuple[int, ...]]
+    policy: OnnxPolicy
+    """The file as it runs."""
     largest_difference: float
     """From the checkpoint's actions, over `NUM_STEPS` steps."""
-    latency_median_ms: float
-    """Of one step, on one thread."""
-    latency_p99_ms: float
+    latency_ms: tuple[float, float]
+    """Of one step, on one thread: median and 99th percentile."""
 
 
 def export_policy(
@@ -64,17 +69,9 @@ def export_policy(
         motors: Gains and limits as trained, scaled to the body, or the robot's own.
         tell: Called with (steps checked, steps to check).
     """
-    path = find_checkpoint(source)
-    checkpoint = load_checkpoint(path)
-    body = load_robot(robot)
-    try:
-        actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
-        task = decode(TaskCfg, checkpoint.record.config.get("task"))
-        catalogue = decode(Catalogue, checkpoint.record.catalogue)
-        training = describe_training(source, checkpoint.record, catalogue, task)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    pool = nominal_pool(body, catalogue, motors)
+    actor, task, record = load_actor(find_checkpoint(source))
+    catalogue = decode(Catalogue, record.catalogue)
+    pool = nominal_pool(load_robot(robot), catalogue, motors)
     metadata = {
         "schema": SCHEMA,
         "name": Path(source).resolve().name,
@@ -82,27 +79,67 @@ def export_policy(
         "window": actor.window,
         **describe_control(task),
         **describe_robot(pool, motors),
-        **training,
+        **describe_training(source, record, catalogue, task),
     }
     content = to_onnx(actor, {METADATA: dumps(metadata)})
     file = OnnxPolicy(content)
-    difference, observations = compare(actor, file, pool, task, tell)
+    difference, observations = _compare(actor, file, pool, task, tell)
     # NaN fails the comparison too.
     if not difference <= TOLERANCE:
         raise RunError(
             f"the file's actions differ from the checkpoint's by up to {difference:.2g}; "
             f"accepted: {TOLERANCE:g}. Nothing was written"
         )
-    median_ms, p99_ms = measure_latency(file, observations)
-    return Exported(
-        content=content,
-        metadata=metadata,
-        inputs=file.inputs,
-        outputs=file.outputs,
-        largest_difference=difference,
-        latency_median_ms=median_ms,
-        latency_p99_ms=p99_ms,
+    latency_ms = _measure_latency(file, observations)
+    return Exported(content, metadata, file, difference, latency_ms)
+
+
+@torch.no_grad()
+def _compare(
+    actor: Actor,
+    file: OnnxPolicy,
+    pool: Pool,
+    task: TaskCfg,
+    tell: Callable[[int, int], None],
+) -> tuple[float, np.ndarray]:
+    """Let the actor walk one robot, and ask the file at every step what it would do.
+
+    Each keeps its own memory, so that differences add up if they can. Half way the
+    episode ends, and both must forget it.
+
+    Returns:
+        The largest difference of any action, NaN where either is not a number, and the
+        observations [steps, 45].
+    """
+    task = replace(task, episode_s=NUM_STEPS * CONTROL_DT / 2.0)
+    env = VelocityEnv(CpuBackend(pool.robot, num_worlds=1, num_threads=1), task)
+    policies = LearnedPolicy(actor), file
+    observations = env.begin(draw_scenarios(pool, task, np.random.default_rng(0)), 0)
+    differences, seen = (
+        np.zeros(NUM_STEPS),
+        np.zeros((NUM_STEPS, NUM_ACTOR), np.float32),
     )
+    for step in range(NUM_STEPS):
+        seen[step] = observations["actor"].numpy()
+        action, twin = (policy.act(observations) for policy in policies)
+        differences[step] = np.abs(action.numpy() - twin.numpy()).max()
+        observations, _, done, _ = env.step(action)
+        for policy in policies:
+            policy.reset(done)
+        tell(step + 1, NUM_STEPS)
+    # `max` carries a NaN through.
+    return float(differences.max()), seen
+
+
+def _measure_latency(file: OnnxPolicy, observations: np.ndarray) -> tuple[float, float]:
+    """Time single steps, one after the other; return median and 99th percentile, ms."""
+    times, memory = [], file.blank(1)
+    for obs in observations[:, None]:
+        begin = perf_counter()
+        file.step(obs, memory)
+        times.append(perf_counter() - begin)
+    median, p99 = 1e3 * np.percentile(times[WARM_UP:], (50, 99))
+    return float(median), float(p99)
 
 
 def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:

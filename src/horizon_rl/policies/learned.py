@@ -1,5 +1,7 @@
 """A learned actor as the policy that rollouts, gates and suites run."""
 
+from pathlib import Path
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -7,11 +9,12 @@ from torch import Tensor
 from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.algorithm import check_tensors
 from horizon_rl.learning.build import build_actor
-from horizon_rl.learning.checkpoint import Checkpoint
+from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
 from horizon_rl.learning.config import LearnerCfg
 from horizon_rl.learning.history import Cache
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
+from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
 
 
 class LearnedPolicy:
@@ -40,27 +43,29 @@ class LearnedPolicy:
         return means
 
 
-def load_actor(checkpoint: Checkpoint, num_inputs: int, num_actions: int) -> Actor:
-    """Build a checkpoint's actor alone, on the CPU.
+def load_actor(path: Path) -> tuple[Actor, TaskCfg, CheckpointRecord]:
+    """Build a checkpoint's actor alone, on the CPU; return its task and record too.
 
     Raises:
-        InputError: It takes other inputs or gives other outputs than asked for.
+        InputError: It is damaged, or its actor is not for the task's observations.
     """
+    tensors, record = load_checkpoint(path)
     # Keyed "actor.mlp.0.weight"; what belongs to the optimiser begins with "adam.".
     weights = {
         name.removeprefix("actor."): value
-        for name, value in checkpoint.tensors.items()
+        for name, value in tensors.items()
         if name.startswith("actor.")
     }
-    cfg = decode(LearnerCfg, checkpoint.record.config.get("learner"))
-    shape = TensorDict({"actor": torch.zeros(1, num_inputs)}, [1])
-    actor = build_actor(shape, num_actions, cfg.actor)
     try:
+        cfg = decode(LearnerCfg, record.config.get("learner"))
+        task = decode(TaskCfg, record.config.get("task"))
+        shape = TensorDict({"actor": torch.zeros(1, NUM_ACTOR)}, [1])
+        actor = build_actor(shape, NUM_ACTIONS, cfg.actor)
         check_tensors(weights, actor.state_dict())
     except InputError as error:
         raise InputError(
-            f"its actor does not fit its settings, {num_inputs} observations and "
-            f"{num_actions} actions: {error}"
+            f"{path} is not a policy for {NUM_ACTOR} observations and {NUM_ACTIONS} "
+            f"actions: {error}"
         ) from error
     actor.load_state_dict(weights)
-    return actor.eval()
+    return actor.eval(), task, record

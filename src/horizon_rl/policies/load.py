@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.named_code import find_code
-from horizon_rl.support.records import decode, dumps
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR
+from horizon_rl.support.records import dumps
+from horizon_rl.task import NUM_ACTIONS
 from horizon_rl.task import Policy as Policy
 
 STAND = "stand"
@@ -114,16 +113,8 @@ def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
 
 
 def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
-    checkpoint = load_checkpoint(path)
-    config = checkpoint.record.config
-    try:
-        actor = load_actor(checkpoint, NUM_ACTOR, NUM_ACTIONS)
-        scale = decode(float, config["task"]["action_scale"])
-        network = config["learner"]["actor"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: its settings lack {error}") from error
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    actor, task, record = load_actor(path)
+    scale, network = task.action_scale, record.config["learner"]["actor"]
     # The actor alone: a copy without critic or optimiser is the same policy.
     identity = hashlib.sha256(dumps([network, scale]).encode())
     for key, value in sorted(actor.state_dict().items()):

@@ -55,11 +55,13 @@ class OnnxPolicy:
         self._is_for_one = inputs[0].shape[0] == 1
         self._sources = {x.name: _output_of(x.name, self.outputs) for x in inputs[1:]}
         for x in inputs[1:]:
-            if x.type not in TYPES:
-                accepted = ", ".join(TYPES)
-                raise InputError(f"an input of type {x.type}; accepted: {accepted}")
+            sizes = x.shape if self._is_for_one else x.shape[1:]
+            if x.type not in TYPES or not all(isinstance(size, int) for size in sizes):
+                raise InputError(
+                    f"its input '{x.name}' is {x.type} of shape {x.shape}; accepted: "
+                    f"fixed sizes and {', '.join(TYPES)}"
+                )
         self._types = {x.name: TYPES[x.type] for x in inputs[1:]}
-        self.blank(1)  # Refuses memory of no fixed size.
         self._num_worlds = 0
         self._memories: list[OnnxMemory] = []
         """One for every call of a step: each world's own, or one for all of them."""
@@ -113,14 +115,8 @@ class OnnxPolicy:
         """Return the memory of a call in which all episodes begin."""
         memory = {}
         for name, kind in self._types.items():
-            shape = list(self.inputs[name])
-            if not self._is_for_one:
-                shape[0] = num_worlds
-            for size in shape:
-                if not isinstance(size, int):
-                    raise InputError(
-                        f"its input '{name}' has a free dimension '{size}'"
-                    )
+            first, *others = self.inputs[name]
+            shape = first if self._is_for_one else num_worlds, *others
             memory[name] = np.zeros(shape, kind)
         return memory
 
@@ -134,20 +130,14 @@ def _action_scale(texts: dict[str, str]) -> float:
 
 def _check_observation(x: Any) -> None:
     """Refuse a first input that is not observations, [1, 45] or [n, 45]."""
-    if x.type != "tensor(float)" or len(x.shape) != 2:
+    is_fit = x.type == "tensor(float)" and len(x.shape) == 2
+    for size, accepted in zip(x.shape, (1, NUM_ACTOR), strict=False):
+        is_fit &= isinstance(size, str | None) or size == accepted
+    if not is_fit:
         raise InputError(
-            f"its first input '{x.name}' is {x.type} of shape {x.shape}; expected: "
-            f"observations, tensor(float) of shape [1, {NUM_ACTOR}] or [n, {NUM_ACTOR}]"
-        )
-    worlds, width = x.shape
-    if isinstance(width, int) and width != NUM_ACTOR:
-        raise InputError(
-            f"its input '{x.name}' takes {width} observations; the task has "
-            f"{NUM_ACTOR}: see docs/task.md for their order"
-        )
-    if isinstance(worlds, int) and worlds != 1:
-        raise InputError(
-            f"its input '{x.name}' is for {worlds} worlds; accepted: 1, or a free number"
+            f"its first input '{x.name}' is {x.type} of shape {x.shape}; accepted: "
+            f"observations (docs/task.md), tensor(float) of shape [1, {NUM_ACTOR}] or "
+            f"[n, {NUM_ACTOR}]"
         )
 
 

@@ -3,8 +3,7 @@
 import copy
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,15 @@ class OnnxTransformer(nn.Module):
     def __init__(self, actor: TransformerActor):
         super().__init__()
         cfg = actor.cfg
-        head_dim = cfg.embedding_dim // cfg.num_heads
-        self.cache_shape = (1, cfg.num_layers, 2, cfg.num_heads, cfg.window, head_dim)
+        shape = (1, cfg.num_layers, 2, cfg.num_heads, cfg.window, cfg.head_dim)
+        self.cache_shape = shape
         self.window = cfg.window
         self.obs_dim = actor.obs_dim
         self.normalizer = copy.deepcopy(actor.obs_normalizer)
         self.embedding = copy.deepcopy(actor.embedding)
         self.decoder = copy.deepcopy(actor.decoder)
         self.head = copy.deepcopy(actor.mlp)
-        table = rotation_table(cfg.window + 1, head_dim, cfg.rope_base)
+        table = rotation_table(cfg.window + 1, cfg.head_dim, cfg.rope_base)
         self.register_buffer("rotation", table)
         self.register_buffer("slots", torch.arange(cfg.window + 1))
 
@@ -122,7 +121,10 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
         metadata: Texts to put into the file, by their keys.
     """
     module: Any = SINGLE_STEPS[actor.kind](actor).cpu().eval()
-    with _quiet():
+    # What the exporter says is of libraries that we do not use.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         program = torch.onnx.export(
             module,
             module.get_dummy_inputs(),
@@ -144,17 +146,3 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
 def export_onnx(actor: Actor, path: Path) -> None:
     """Write an actor to a file: see `to_onnx`."""
     path.write_bytes(to_onnx(actor))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what the exporter says of libraries that we do not use to itself."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
