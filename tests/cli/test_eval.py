@@ -233,7 +233,10 @@ MINE = ("--suite", "mine.toml")
         (["code.py:walk"], "has no 'walk'"),
         (["no_module:walk"], "no module or directory of that name"),
         (["code.py:narrow", *MINE], "shape (256, 3); 256 worlds need (256, 12)"),
-        (["stand", *MINE, "--episodes", "5"], "--episodes is 5; suite 'mine' has 1..4"),
+        (
+            ["stand", *MINE, "--episodes", "5"],
+            "--episodes is 5; accepted: whole numbers, 1..4",
+        ),
         (["stand", *MINE, "--episodes", "0"], "--episodes is 0"),
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
         (["stand", *MINE, "--figures", "f"], "name a column"),
@@ -245,7 +248,7 @@ MINE = ("--suite", "mine.toml")
         (["stand", *MINE, "--explain", "plain", "--figures", "code.py"], "a file, not"),
         (["stand", *MINE, "--severity", "2"], "severity is 2; accepted: 0..1"),
         (["stand", "--suite", "od"], "unknown suite 'od': did you mean 'ood'"),
-        (["stand", "--suite", "none.toml"], "cannot read none.toml: No such file"),
+        (["stand", "--suite", "none.toml"], "No such file or directory: 'none.toml'"),
         (["stand", "--suite", "robots", "--severity", "1"], "has no severity"),
         (["stand", "--suite", "robots", "--robot", "a1"], "leave out --robot a1"),
         (["stand", "--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),
@@ -259,7 +262,7 @@ def test_bad_input_is_answered_in_one_line_with_code_2(args, message, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mine.toml: no columns and no robots"),
+        ("", "suite 'mine' needs columns or robots"),
         ("a =", "mine.toml: not valid TOML"),
         (
             "[columns.a]\nparameters.mass.scale = -1",

@@ -219,7 +219,7 @@ def test_one_seed_twice_is_a_warning(runs, capsys, tmp_path):
     again = write_run(tmp_path / "again")
     assert main(["study", str(runs[0]), str(again), "--markdown"]) == 0
     out, err = capsys.readouterr()
-    assert "have the same name and seed" in err
+    assert "have the same seed" in err
     assert f"horizon seed 0, {again}" in out
 
 

@@ -159,7 +159,7 @@ def test_action_scale_is_the_checkpoints_else_the_suites(
 
 def test_more_episodes_than_there_are_is_refused(make_suite, run):
     for n in (0, 7, -1):
-        with pytest.raises(InputError, match=r"accepted: 1\.\.6"):
+        with pytest.raises(InputError, match=r"accepted: whole numbers, 1\.\.6"):
             run("stand", make_suite(), n)
 
 

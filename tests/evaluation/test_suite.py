@@ -12,8 +12,14 @@ from scipy.stats import kstest
 
 from horizon_rl.domains import Catalogue, Group, Parameter, Range, paper_catalogue
 from horizon_rl.evaluation import suite as suite_module
-from horizon_rl.evaluation.robot_facts import robot_facts
-from horizon_rl.evaluation.suite import Column, FrozenColumn, Suite, freeze, uniforms
+from horizon_rl.evaluation.suite import (
+    Column,
+    FrozenColumn,
+    Suite,
+    freeze,
+    robot_facts,
+    uniforms,
+)
 from horizon_rl.evaluation.suite_file import BUILT_IN, load_suite
 from horizon_rl.robots import load_robot, preset_names
 from horizon_rl.support.errors import InputError
@@ -186,7 +192,7 @@ def test_columns_of_ood_are_one_at_severity_0():
 
 def test_two_columns_of_one_name_are_refused():
     one = make()
-    with pytest.raises(InputError, match="two columns of one name"):
+    with pytest.raises(InputError, match="each of a name of its own"):
         replace(one, columns=one.columns * 2)
 
 

@@ -9,7 +9,7 @@ from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
 from horizon_rl.runs.journal import replay
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.records import encode
 
 
@@ -34,8 +34,6 @@ def run(cmd: DiagnoseCmd) -> None:
     with needs_extra("train"):
         from horizon_rl.evaluation.studies.diagnostic import diagnose
         from horizon_rl.show.study_tables import diagnostic_table
-    if cmd.horizon < 1:
-        raise InputError(f"--horizon is {cmd.horizon}; accepted: at least 1")
     journals = find_journals(cmd.runs, shipped_runs())
     found = diagnose([replay(path) for path in journals], horizon=cmd.horizon)
     if cmd.json:

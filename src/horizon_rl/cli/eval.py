@@ -22,8 +22,8 @@ from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-    from horizon_rl.evaluation.evaluate_suite import evaluate_suite
     from horizon_rl.evaluation.explain import Factor, explain, worst
+    from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import EvaluatedPolicy, load_policy
@@ -96,8 +96,7 @@ def run(cmd: EvalCmd) -> None:
     for suite in suites:
         with show_progress(len(policies) + cmd.stand) as show:
             evaluations, records = evaluate_suite(
-                *(evaluator, cache, policies, suite, cmd.episodes, show),
-                with_floor=cmd.stand,
+                *(evaluator, policies, suite, cmd.episodes, show), with_floor=cmd.stand
             )
         results += records
         if suite.about:
@@ -117,10 +116,8 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
         raise InputError("name at least one policy: a checkpoint, a run, ...")
     require("--threads", cmd.threads, 0)
     suite = suites[0]
-    if cmd.episodes is not None and not 1 <= cmd.episodes <= suite.num_episodes:
-        raise InputError(
-            f"--episodes is {cmd.episodes}; suite '{suite.name}' has 1..{suite.num_episodes}"
-        )
+    if cmd.episodes is not None:
+        require("--episodes", cmd.episodes, 1, suite.num_episodes, whole=True)
     if cmd.explain:
         names = [column.name for column in suite.columns]
         if cmd.explain not in names:

@@ -17,7 +17,7 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.studies.study import Study, same_seeds, study
+    from horizon_rl.evaluation.studies.study import Study, study
     from horizon_rl.evaluation.success import Result, read_curve, read_results
     from horizon_rl.runs.read import RunFiles, read_run
     from horizon_rl.show.study_tables import study_tables
@@ -54,10 +54,10 @@ def run(cmd: StudyCmd) -> None:
     runs = _read_runs(cmd.runs)
     points = read_curve(cmd.curve) if cmd.curve else []
     found = study(runs, _read_results(cmd.results, runs), points)
-    for one, other in same_seeds(runs):
+    seeds = [(run.name, run.seed) for run in runs if run.seed is not None]
+    for name, seed in {pair for pair in seeds if seeds.count(pair) > 1}:
         warn(
-            f"{one} and {other} have the same name and seed: not two seeds",
-            stacklevel=1,
+            f"runs of '{name}' have the same seed, {seed}: not two seeds", stacklevel=1
         )
     _print(found, cmd.markdown)
     if cmd.json:

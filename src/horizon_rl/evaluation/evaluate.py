@@ -11,7 +11,7 @@ from horizon_rl.evaluation.array_cache import ArrayCache, make_key
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.physics import choose_device, make_backend
 from horizon_rl.policies.load import EvaluatedPolicy, check_actions
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import require
 from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout, succeeded
 from horizon_rl.task.episodes import concatenate
 
@@ -53,7 +53,7 @@ class Evaluator:
             device: cpu, cuda, cuda:1, or auto. The CPU repeats results to the bit.
             num_threads: Threads of the engine on the CPU; 0 is one per core.
         """
-        self._cache, self._num_threads = cache, num_threads
+        self.cache, self._num_threads = cache, num_threads
         self.device = choose_device(device)
         self._chunk = CHUNK if self.device.type == "cpu" else GPU_CHUNK
         self._env: tuple[object, VelocityEnv] | None = None
@@ -67,10 +67,7 @@ class Evaluator:
     ) -> Evaluation:
         """Run the first scenarios of every column; all of them without a number."""
         n = suite.num_episodes if num_episodes is None else num_episodes
-        if not 1 <= n <= suite.num_episodes:
-            raise InputError(
-                f"{n} episodes of suite '{suite.name}'; accepted: 1..{suite.num_episodes}"
-            )
+        require("episodes", n, 1, suite.num_episodes, whole=True)
         # Columns that differ only in their name run once.
         tables: dict[str, EpisodeTable] = {}
         longest = n * suite.task.max_steps
@@ -93,13 +90,12 @@ class Evaluator:
         self, policy: EvaluatedPolicy, column: FrozenColumn
     ) -> EpisodeTable | None:
         """Return the episodes of a column that are on disk; nothing is run."""
-        key = self._key(policy, column)
-        found = self._cache.read(key, FIELDS) if key else None
-        return EpisodeTable(**found) if found else None
-
-    def _key(self, policy: EvaluatedPolicy, column: FrozenColumn) -> str | None:
         if policy.digest is None:
             return None
+        found = self.cache.read(self._key(policy, column), FIELDS)
+        return EpisodeTable(**found) if found else None
+
+    def _key(self, policy: EvaluatedPolicy, column: FrozenColumn) -> str:
         return make_key(
             policy=policy.digest,
             column=column.digest,
@@ -115,16 +111,15 @@ class Evaluator:
         tell: Callable[[int], None],
     ) -> EpisodeTable:
         kept, chunk = self.kept(policy, column), self._chunk
-        parts = []
-        if kept is not None:
-            if len(kept) >= n:
-                return kept.rows(slice(n))
-            # What ends with a part of a chunk runs that chunk again.
-            parts.append(kept.rows(slice(len(kept) - len(kept) % chunk)))
-        key, scenarios = self._key(policy, column), column.scenarios(n)
+        if kept is not None and len(kept) >= n:
+            return kept.rows(slice(n))
+        # What ends with a part of a chunk runs that chunk again.
+        start = len(kept) // chunk * chunk if kept is not None else 0
+        parts = [kept.rows(slice(start))] if kept is not None else []
+        scenarios = column.scenarios(n)
         env = self._make_env(policy, column, min(n, chunk))
-        for start in range(sum(map(len, parts)), n, chunk):
-            rows = range(start, min(start + chunk, n))
+        for first in range(start, n, chunk):
+            rows = range(first, min(first + chunk, n))
 
             def count(step: int, _: int, rows: range = rows) -> None:
                 tell(rows.start * env.max_episode_length + step * len(rows))
@@ -132,9 +127,8 @@ class Evaluator:
             padded = Padded(policy.make(self.device), chunk)
             seed = column.noise_seed
             parts.append(rollout(env, padded, scenarios, seed, count, rows))
-            if key:
-                table = concatenate(parts)
-                self._cache.write(key, {name: getattr(table, name) for name in FIELDS})
+            if policy.digest is not None:
+                self.cache.write(self._key(policy, column), vars(concatenate(parts)))
         return concatenate(parts)
 
     def _make_env(

@@ -1,6 +1,7 @@
 """Where a policy breaks: which values separate its failures from its successes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
@@ -66,7 +67,8 @@ def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
         if decided:
             counts = np.array([(b.success * b.episodes, b.episodes) for b in bins])
             wins, episodes = counts.round().T
-            chance = float(chi2_contingency([wins, episodes - wins])[1])
+            found: Any = chi2_contingency([wins, episodes - wins])
+            chance = float(found.pvalue)
             u = mannwhitneyu(values[~won], values[won], method="asymptotic").statistic
             separation = float(u) / ((~won).sum() * won.sum())
         factors.append(Factor(name, group, unit, values, bins, chance, separation))

@@ -1,17 +1,24 @@
-"""An evaluation in numbers: the results that are printed and written."""
+"""Evaluations in numbers: the results that are printed and written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from horizon_rl.evaluation.evaluate import Evaluation
+from horizon_rl.evaluation.array_cache import software
+from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
+from horizon_rl.evaluation.statics import impossible_share
 from horizon_rl.evaluation.statistics import Interval, wilson_interval
+from horizon_rl.evaluation.suite import Suite
+from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
 from horizon_rl.support.records import encode
-from horizon_rl.task import FALL_CAUSES, EpisodeTable
+from horizon_rl.task import FALL_CAUSES
 
 SCHEMA = 1
+
+Show = Callable[[str, str], Progress]
+"""Takes the names of a policy and a suite; returns what is told of their progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,30 +40,54 @@ class Summary:
     """Share of episodes that ended early, by cause."""
 
 
+def evaluate_suite(
+    evaluator: Evaluator,
+    policies: Sequence[EvaluatedPolicy],
+    suite: Suite,
+    num_episodes: int | None,
+    show: Show,
+    *,
+    with_floor: bool = True,
+) -> tuple[list[Evaluation], list[dict[str, Any]]]:
+    """Evaluate policies, and the one that holds the default pose as their floor.
+
+    Returns:
+        The policies' evaluations, and the same as `horizon eval --json` writes them.
+    """
+    # The floor comes last: a reader waits for the policy, not for it.
+    todo = [*policies, *([load_policy(STAND)] if with_floor else [])]
+    found = [
+        evaluator.evaluate(policy, suite, num_episodes, show(policy.name, suite.name))
+        for policy in todo
+    ]
+    stand = found.pop() if with_floor else None
+    impossible = {
+        name: impossible_share(column, num_episodes or len(column), evaluator.cache)
+        for name, column in suite.frozen.items()
+    }
+    context = {"software": software(), "device": str(evaluator.device)}
+    return found, [to_json(e, stand, impossible, context) for e in found]
+
+
 def summaries(evaluation: Evaluation) -> dict[str, Summary]:
     """Put every column in numbers."""
-    return {
-        name: _summarise(
-            episodes, evaluation.won(name), evaluation.suite.task.max_steps
+    found = {}
+    for name, episodes in evaluation.columns.items():
+        won = evaluation.won(name)
+        found[name] = Summary(
+            success=float(won.mean()),
+            interval=wilson_interval(int(won.sum()), len(won)),
+            episodes=len(won),
+            length=float(episodes.length.mean()) / evaluation.suite.task.max_steps,
+            tracking_error=float(episodes.tracking_error.mean()),
+            yaw_error=float(episodes.yaw_error.mean()),
+            falls={
+                cause: float(np.mean(episodes.cause == number))
+                for number, cause in enumerate(FALL_CAUSES)
+                if number > 0
+            },
         )
-        for name, episodes in evaluation.columns.items()
-    }
-
-
-def _summarise(episodes: EpisodeTable, won: np.ndarray, longest: int) -> Summary:
-    return Summary(
-        success=float(won.mean()),
-        interval=wilson_interval(int(won.sum()), len(won)),
-        episodes=len(won),
-        length=float(episodes.length.mean()) / longest,
-        tracking_error=float(episodes.tracking_error.mean()),
-        yaw_error=float(episodes.yaw_error.mean()),
-        falls={
-            cause: float(np.mean(episodes.cause == number))
-            for number, cause in enumerate(FALL_CAUSES)
-            if number > 0
-        },
-    )
+    return found
 
 
 def success_table(evaluation: Evaluation) -> np.ndarray:
@@ -80,19 +111,19 @@ def to_json(
     """
     suite, policy = evaluation.suite, evaluation.policy
     floor = summaries(stand) if stand else {}
-    columns = {}
-    for name, summary in summaries(evaluation).items():
-        columns[name] = {
-            **encode(summary),
-            "impossible": impossible.get(name),
-            "stand": floor[name].success if name in floor else None,
-            "hash": suite.frozen[name].digest,
-        }
     return {
         "schema": SCHEMA,
         "policy": policy.name,
         "policy_hash": policy.digest,
         "suite": {"name": suite.name, "hash": suite.digest, "severity": suite.severity},
-        "columns": columns,
+        "columns": {
+            name: {
+                **encode(summary),
+                "impossible": impossible.get(name),
+                "stand": floor[name].success if name in floor else None,
+                "hash": suite.frozen[name].digest,
+            }
+            for name, summary in summaries(evaluation).items()
+        },
         "context": dict(context),
     }

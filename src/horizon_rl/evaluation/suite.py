@@ -21,21 +21,50 @@ from horizon_rl.domains import (
     paper_catalogue,
     place,
 )
-from horizon_rl.evaluation.robot_facts import robot_facts
 from horizon_rl.physics import build_pool, effect_digests
+from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
-from horizon_rl.robots import REFERENCE, Robot, load_robot
+from horizon_rl.robots import REFERENCE, Robot, load_body, load_robot
+from horizon_rl.robots.load import is_mjcf
 from horizon_rl.support.errors import InputError, require
-from horizon_rl.support.records import dumps, encode
+from horizon_rl.support.records import dumps, encode, inside
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
 
 PUSH = "disturbance.push_velocity"
 """The parameter with two draws, x and y, per push."""
 
-
 Spans = dict[str, tuple[Range, ...]]
 """Per parameter one range for each of its draws."""
+
+WORDS = ("name", "title", "sources", "licence", "estimated")
+"""What is said of a body, not what it is."""
+
+MODEL_FIELDS = (
+    *BODY_FIELDS,
+    *EFFECT_FIELDS,
+    *SHARED_FIELDS,
+    # What robots built here lack, or all have in common.
+    *("dof_solimp", "dof_solref", "geom_fluid", "geom_gap", "geom_solmix"),
+    *("eq_active0", "eq_data", "eq_obj1id", "eq_obj2id", "eq_solimp", "eq_solref"),
+    *("eq_type", "exclude_signature", "hfield_data", "hfield_size"),
+    *("pair_dim", "pair_friction", "pair_gap", "pair_geom1", "pair_geom2"),
+    *("pair_margin", "pair_solimp", "pair_solref", "pair_solreffriction"),
+    *("tendon_damping", "tendon_frictionloss", "tendon_lengthspring"),
+    *("tendon_limited", "tendon_range", "tendon_stiffness", "wrap_objid", "wrap_prm"),
+)
+"""All that moves an imported robot."""
+
+OPTIONS = (
+    *("density", "disableflags", "enableflags", "gravity", "noslip_iterations"),
+    *("viscosity", "wind"),
+)
+"""The file's own options: what `set_options` leaves as it is."""
+
+ROBOT_FIELDS = (
+    *("qpos_adr", "dof_adr", "joint_sign", "joint_offset_rad", "foot_geom_ids"),
+    *("default_pose_rad", "torque_limit_nm", "stiffness_nm_rad", "damping_nm_s_rad"),
+)
 
 
 def spans_at(catalogue: Catalogue, levels: Levels) -> Spans:
@@ -75,12 +104,14 @@ class Suite:
     catalogue: Catalogue = field(default_factory=paper_catalogue)
 
     def __post_init__(self):
-        require("episodes", self.num_episodes, 1, whole=True)
-        require("seed", self.seed, 0, whole=True)
-        if not self.columns:
-            raise InputError(f"suite '{self.name}' has no columns")
-        if len({column.name for column in self.columns}) < len(self.columns):
-            raise InputError(f"suite '{self.name}' has two columns of one name")
+        for key, value in (("episodes", self.num_episodes), ("seed", self.seed)):
+            with inside(key):
+                require(key, value, int(key == "episodes"), whole=True)
+        names = {column.name for column in self.columns}
+        if not names or len(names) < len(self.columns):
+            raise InputError(
+                f"suite '{self.name}' needs columns or robots, each of a name of its own"
+            )
 
     @cached_property
     def frozen(self) -> dict[str, "FrozenColumn"]:
@@ -153,18 +184,23 @@ class FrozenColumn:
 
 def freeze(suite: Suite, column: Column) -> FrozenColumn:
     """Draw a column's scenarios."""
-    n, task = suite.num_episodes, suite.task
-    catalogue = suite.catalogue
+    n, seed, task, catalogue = (
+        suite.num_episodes,
+        suite.seed,
+        suite.task,
+        suite.catalogue,
+    )
     if column.motors == "own":
         others = (group for group in catalogue.groups if group.name != MOTOR_GROUP)
         catalogue = Catalogue(tuple(others))
-    instances = {
-        name: _draw(suite.seed, name, n, column.spans[name])
-        for name in catalogue.parameters
-    }
+    instances = {}
+    for name in catalogue.parameters:
+        low, high = np.array([[s.low, s.high] for s in column.spans[name]]).T
+        values = place(uniforms(seed, name, (n, len(low))), low, high)
+        instances[name] = values[:, 0] if len(low) == 1 else values
     num_pushes = catalogue.parameters[PUSH].draws // 2 if PUSH in instances else 0
-    commands = uniforms(suite.seed, "commands", (n, task.num_commands, 4))
-    pushes = uniforms(suite.seed, "pushes", (n, num_pushes))
+    commands = uniforms(seed, "commands", (n, task.num_commands, 4))
+    pushes = uniforms(seed, "pushes", (n, num_pushes))
     return FrozenColumn(
         robot=load_robot(column.robot),
         robot_facts=robot_facts(column.robot),
@@ -172,7 +208,7 @@ def freeze(suite: Suite, column: Column) -> FrozenColumn:
         instances=instances,
         commands=place_commands(commands, task.command),
         push_steps=place_pushes(pushes, task.push),
-        noise_seed=suite.seed,
+        noise_seed=seed,
         task=task,
     )
 
@@ -188,8 +224,18 @@ def uniforms(seed: int, label: str, shape: tuple[int, ...]) -> np.ndarray:
     return ((bits >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
 
-def _draw(seed: int, name: str, n: int, spans: tuple[Range, ...]) -> np.ndarray:
-    unit = uniforms(seed, name, (n, len(spans)))
-    low, high = np.array([[s.low, s.high] for s in spans]).T
-    values = place(unit, low, high)
-    return values[:, 0] if len(spans) == 1 else values
+def robot_facts(source: str) -> dict[str, Any]:
+    """Return the numbers that identify a robot, by its name or file, as plain data."""
+    if not is_mjcf(source):
+        facts = encode(load_body(source))
+        return {key: value for key, value in facts.items() if key not in WORDS}
+    robot = load_robot(source)
+    fields = [(robot.model, name) for name in MODEL_FIELDS]
+    fields += [(robot.model.opt, name) for name in OPTIONS]
+    fields += [(robot, name) for name in ROBOT_FIELDS]
+    # The compiler computes some of these: nine digits are the same on all machines. As
+    # text, since JSON has no word for a motor fact that the file lacks.
+    return {
+        name: " ".join(f"{x:.9g}" for x in np.ravel(getattr(owner, name)))
+        for owner, name in fields
+    }

@@ -5,9 +5,8 @@ with what the run did afterwards: the gain of difficulty over the next decisions
 length that predicts less than the whole gate does is survival without progress.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import Any, Literal, get_args
 
@@ -93,19 +92,16 @@ class Diagnostic:
 def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
     """Pool the frontier phases of all runs into one table."""
     phases = [p for run in replays for p in frontier_phases(run, horizon=horizon)]
-    left_out = Counter(
-        _why_left_out(entry, run.header.curriculum)
-        for run in replays
-        for entry in run.entries
-    )
-    del left_out[None]
+    why = [
+        _why_left_out(e, run.header.curriculum) for run in replays for e in run.entries
+    ]
     return Diagnostic(
         runs=len(replays),
         horizon=horizon,
         rows=tuple(_summarise(phases, outcome) for outcome in OUTCOMES),
         length_correlation=_correlate((p.length, p.gain) for p in phases),
         score_correlation=_correlate((p.score, p.gain) for p in phases),
-        left_out=LeftOut(**{str(reason): n for reason, n in left_out.items()}),
+        left_out=LeftOut(**{f.name: why.count(f.name) for f in fields(LeftOut)}),
     )
 
 
@@ -138,9 +134,11 @@ def _classify(entry: Entry, gates: GateCfg) -> Outcome:
     """Put a judged phase into its class: the first check that failed names it."""
     evidence, verdict = entry.evidence, entry.decision.verdict
     # A phase is cut short because its rollouts collapsed, whatever was measured.
-    if evidence.aborted or evidence.length is None:
-        return "low length"
-    if evidence.length < gates.min_length:
+    if (
+        evidence.aborted
+        or evidence.length is None
+        or evidence.length < gates.min_length
+    ):
         return "low length"
     if not verdict.feasible:
         return "tracking fail"
@@ -148,17 +146,15 @@ def _classify(entry: Entry, gates: GateCfg) -> Outcome:
 
 
 def _checkpoint_ratio(entry: Entry) -> float | None:
-    evidence = entry.evidence
-    value, reference = evidence.checkpoint_return, evidence.reference_return
+    value, reference = entry.evidence.checkpoint_return, entry.evidence.reference_return
     was_judged = entry.decision.verdict.preserved is not None
     if not was_judged or value is None or reference is None or reference <= 0.0:
         return None
     return value / reference
 
 
-def _why_left_out(
-    entry: Entry, cfg: CurriculumCfg
-) -> Literal["baseline", "clock", "no_rollback"] | None:
+def _why_left_out(entry: Entry, cfg: CurriculumCfg) -> str | None:
+    """Return the field of `LeftOut` that counts it, if any."""
     if entry.decision.kind in ("baseline", "clock"):
         return entry.decision.kind
     return None if cfg.rollback else "no_rollback"
@@ -185,9 +181,10 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _correlate(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
     known = [pair for pair in pairs if None not in pair]
-    values, gains = [x for x, _ in known], [gain for _, gain in known]
     rho = None
-    if len(known) >= MIN_PHASES and len(set(values)) > 1 and len(set(gains)) > 1:
-        result: Any = spearmanr(values, gains)
+    if len(known) >= MIN_PHASES and all(
+        len(set(x)) > 1 for x in zip(*known, strict=True)
+    ):
+        result: Any = spearmanr(*zip(*known, strict=True))
         rho = float(result.statistic)
     return Correlation(rho=rho, phases=len(known))

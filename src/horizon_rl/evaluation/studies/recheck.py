@@ -47,14 +47,10 @@ class Recheck:
 
 def recheck(run: RunFiles) -> Recheck:
     """Compute every phase's verdict again, and compare it with the journal."""
-    found = [Disagreement(phase=k, what=what) for k, what in run.damaged.items()]
-    cfg, differences, checked, gate_c, aborted = (
-        run.journal.header.curriculum,
-        [],
-        0,
-        0,
-        0,
-    )
+    cfg = run.journal.header.curriculum
+    wrong: dict[int, str] = {}
+    differences: list[float] = []
+    checked = gate_c = aborted = 0
     for phase, (entry, committed) in enumerate(with_reference(run.entries)):
         has_commit = committed is not None
         arrays = run.evidence.get(phase)
@@ -68,16 +64,18 @@ def recheck(run: RunFiles) -> Recheck:
         whats = _compare_numbers(numbers, entry, differences)
         whats += _compare_verdict(numbers, entry, cfg, has_commit)
         if whats:
-            found.append(Disagreement(phase=phase, what="; ".join(whats)))
-    wrong = {d.phase for d in found}
+            wrong[phase] = "; ".join(whats)
     return Recheck(
         phases=len(run.entries),
         checked=checked,
-        agreed=checked - len(wrong - set(run.damaged)),
+        agreed=checked - len(wrong),
         gate_c=gate_c,
         aborted=aborted,
         worst_difference=max(differences, default=None),
-        disagreements=tuple(sorted(found, key=lambda d: d.phase)),
+        disagreements=tuple(
+            Disagreement(phase=phase, what=what)
+            for phase, what in sorted({**run.damaged, **wrong}.items())
+        ),
     )
 
 

@@ -4,9 +4,8 @@ Runs of one name are training seeds of one method, and the seed is the unit: eve
 is put in numbers first, then these are averaged over seeds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,18 +126,40 @@ def study(
     success = match_results(results, runs)
     labels = [run.label for run in runs]
     studied = tuple(
-        _study_run(
-            run,
-            run.label if labels.count(run.label) == 1 else f"{run.label}, {run.path}",
-            success.get(run.path),
+        StudiedRun(
+            name=run.name,
+            label=label if labels.count(label) == 1 else f"{label}, {run.path}",
+            path=str(run.path),
+            seed=run.seed,
+            finished=run.finished,
+            by_clock=run.journal.header.curriculum.clock is not None,
+            costs=measure_costs(run),
+            coverage=run.coverage(),
+            recheck=recheck(run),
+            # Its own stream: a run's numbers do not depend on what it is compared with.
+            gate_stability=measure_gate_stability(run, np.random.default_rng(0)),
+            length_trends=find_length_trends(run),
+            ood_success=success.get(run.path),
         )
-        for run in runs
+        for run, label in zip(runs, labels, strict=True)
     )
+    by_name: dict[str, list[StudiedRun]] = {}
+    for run in studied:
+        by_name.setdefault(run.name, []).append(run)
     gated = [r for r in runs if r.journal.header.curriculum.gates.preservation] or runs
     return Study(
         schema=SCHEMA,
         runs=studied,
-        methods=_by_method(studied),
+        methods=tuple(
+            MethodStudy(
+                name=name,
+                runs=len(mine),
+                costs=_spreads([vars(run.costs) for run in mine]),
+                coverage=_spreads([run.coverage for run in mine]),
+                gate_stability=_spreads([vars(run.gate_stability) for run in mine]),
+            )
+            for name, mine in by_name.items()
+        ),
         curves=make_curves(points) if points else (),
         diagnostic=diagnose([run.journal for run in gated]),
         left_out_of_diagnostic=len(runs) - len(gated),
@@ -147,61 +168,27 @@ def study(
 
 def measure_costs(run: RunFiles) -> Costs:
     """Count a run's phases, environment steps and seconds."""
-    actions = [entry.decision.action for entry in run.entries]
-    spent = np.array([e.evidence.env_steps for e in run.entries], dtype=np.int64)
-    total = int(spent.sum())
-    failed = int(spent[[action == "rollback" for action in actions]].sum())
-    per_iteration = run.steps_per_iteration
-    iterations = sum(e.evidence.iterations for e in run.entries)
-    probed = None if per_iteration is None else total - iterations * per_iteration
+    entries, per_iteration = run.entries, run.steps_per_iteration
+    actions = [entry.decision.action for entry in entries]
+    total = sum(e.evidence.env_steps for e in entries)
+    failed = sum(
+        e.evidence.env_steps for e in entries if e.decision.action == "rollback"
+    )
+    trained = sum(e.evidence.iterations for e in entries) * (per_iteration or 0)
     seconds = run.phase_times().sum(axis=0)
     time_s = float(seconds.sum())
-    shares = (seconds / time_s).tolist() if time_s else [None] * 3
+    train, probe, settle = (seconds / time_s).tolist() if time_s else [None] * 3
     return Costs(
-        phases=len(run.entries),
+        phases=len(entries),
         commits=actions.count("commit"),
         rollbacks=actions.count("rollback"),
         env_steps=total,
         rolled_back_share=failed / total if total else None,
-        probe_share=probed / total if total and probed is not None else None,
+        probe_share=(total - trained) / total if total and per_iteration else None,
         time_s=time_s or None,
-        train_time_share=shares[0],
-        probe_time_share=shares[1],
-        settle_time_share=shares[2],
-    )
-
-
-def _study_run(run: RunFiles, label: str, success: float | None) -> StudiedRun:
-    return StudiedRun(
-        name=run.name,
-        label=label,
-        path=str(run.path),
-        seed=run.seed,
-        finished=run.finished,
-        by_clock=run.journal.header.curriculum.clock is not None,
-        costs=measure_costs(run),
-        coverage=run.coverage(),
-        recheck=recheck(run),
-        # Its own stream: a run's numbers do not depend on what it is compared with.
-        gate_stability=measure_gate_stability(run, np.random.default_rng(0)),
-        length_trends=find_length_trends(run),
-        ood_success=success,
-    )
-
-
-def _by_method(runs: Iterable[StudiedRun]) -> tuple[MethodStudy, ...]:
-    by_name: dict[str, list[StudiedRun]] = {}
-    for run in runs:
-        by_name.setdefault(run.name, []).append(run)
-    return tuple(
-        MethodStudy(
-            name=name,
-            runs=len(mine),
-            costs=_spreads([vars(run.costs) for run in mine]),
-            coverage=_spreads([run.coverage for run in mine]),
-            gate_stability=_spreads([vars(run.gate_stability) for run in mine]),
-        )
-        for name, mine in by_name.items()
+        train_time_share=train,
+        probe_time_share=probe,
+        settle_time_share=settle,
     )
 
 
@@ -213,15 +200,3 @@ def _spreads(rows: Sequence[Mapping[str, float | None]]) -> dict[str, Spread | N
         key: spread_by_column(np.array(known)[:, None])[0] if known else None
         for key, known in values.items()
     }
-
-
-def same_seeds(runs: Iterable[RunFiles]) -> list[tuple[Path, Path]]:
-    """Return runs of one name and seed: their spread says nothing of seeds."""
-    first: dict[tuple[str, int], Path] = {}
-    doubles = []
-    for run in runs:
-        if run.seed is not None:
-            other = first.setdefault((run.name, run.seed), run.path)
-            if other != run.path:
-                doubles.append((other, run.path))
-    return doubles

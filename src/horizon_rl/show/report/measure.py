@@ -9,8 +9,8 @@ from typing import Any
 
 from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.evaluate_suite import Show, evaluate_suite
 from horizon_rl.evaluation.explain import explain
+from horizon_rl.evaluation.results import Show, evaluate_suite
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.evaluation.suite import Suite
 from horizon_rl.evaluation.suite_file import load_suite
@@ -47,11 +47,10 @@ def evaluate(
     todo: Sequence[tuple[Source, Suite]], num_episodes: int, show: Show
 ) -> Iterator[dict[str, Any]]:
     """Run the first scenarios of every suite, with the floor; one result each."""
-    cache = ArrayCache(default_folder())
-    evaluator = Evaluator(cache, "auto")
+    evaluator = Evaluator(ArrayCache(default_folder()), "auto")
     for source, suite in todo:
         n = min(num_episodes, suite.num_episodes)
-        _, (record,) = evaluate_suite(evaluator, cache, [_load(source)], suite, n, show)
+        _, (record,) = evaluate_suite(evaluator, [_load(source)], suite, n, show)
         # By its path: runs of one name may have results from elsewhere.
         yield {**record, "policy": source.name if source.model else source.text}
 
