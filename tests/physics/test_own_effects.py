@@ -67,6 +67,7 @@ def test_a_plain_function_will_do(mine):
         ("cod.py:loosen", "there is no file .*cod.py"),
         ("code.py:number", "is no effect. Accepted: FILE.py:NAME"),
         ("no_such_module:loosen", "no module or directory of that name"),
+        ("loosen", "Accepted: FILE.py:NAME"),
     ],
 )
 def test_what_is_no_effect_is_refused(mine, effect, message):

@@ -69,11 +69,6 @@ class Catalogue:
         """Return the groups behind names between commas, `core` and `full` among them."""
         sets = {"core": CORE_GROUPS, "full": self.names}
         asked = [name.strip() for name in groups.split(",")]
-        if "core" in asked and not set(CORE_GROUPS) <= set(self.names):
-            raise InputError(
-                "this catalogue has not all groups of the core: name groups, or full. "
-                f"Accepted: {', '.join(self.names)}"
-            )
         names = [name for part in asked for name in sets.get(part, (part,))]
         return tuple(self[name].name for name in names)
 
@@ -106,17 +101,16 @@ class Catalogue:
         So whoever says nothing of them draws from the ranges they are fixed at.
         """
         ranges = self.ranges(levels)
-        groups = (
-            replace(
-                group,
-                parameters=tuple(
-                    replace(p, baseline=ranges[f"{group.name}.{p.name}"])
-                    for p in group.parameters
-                ),
+
+        def fix(group: Group, parameter: Parameter) -> Parameter:
+            return replace(parameter, baseline=ranges[f"{group.name}.{parameter.name}"])
+
+        return Catalogue(
+            tuple(
+                replace(g, parameters=tuple(fix(g, p) for p in g.parameters))
+                for g in self.groups
             )
-            for group in self.groups
         )
-        return Catalogue(tuple(groups))
 
     def coverage(self, levels: Levels) -> dict[str, float]:
         """Return the coverage of every group at its level."""

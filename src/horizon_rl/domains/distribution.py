@@ -8,7 +8,7 @@ import numpy as np
 
 from horizon_rl.domains.catalogue import Catalogue, Ranges
 from horizon_rl.domains.parameter import Range
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError
 
 Instances = dict[str, np.ndarray]
 """Values by full parameter name: [n], or [n, draws] where a parameter has several."""
@@ -65,11 +65,11 @@ def sample(
     which is what makes two levels comparable.
     """
     parameters = catalogue.parameters
-    for name in ranges:
-        if name not in parameters:
-            raise InputError(unknown("parameter", name, parameters))
-    if missing := [name for name in parameters if name not in ranges]:
-        raise InputError(f"no range given for {', '.join(missing)}")
+    if wrong := set(ranges) ^ set(parameters):
+        raise InputError(
+            f"missing or unknown parameters: {', '.join(sorted(wrong))}. Needs a range "
+            f"for each of {', '.join(parameters)}"
+        )
     unit = rng.random((n, sum(p.draws for p in parameters.values())))
     instances, column = {}, 0
     for name, parameter in parameters.items():

@@ -14,10 +14,9 @@ class Range:
     high: float
 
     def __post_init__(self):
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            raise InputError(f"{self} is not finite: both ends must be plain numbers")
-        if self.low > self.high:
-            raise InputError(f"{self} has low > high: write the smaller number first")
+        finite = math.isfinite(self.low) and math.isfinite(self.high)
+        if not (finite and self.low <= self.high):
+            raise InputError(f"{self}: needs two finite numbers, the smaller first")
 
     def __str__(self) -> str:
         return f"{self.low:g}..{self.high:g}"

@@ -1,23 +1,38 @@
 """Read a catalogue from a TOML file, and say which line of a bad one is at fault."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import FieldError, decode_value, inside
-from horizon_rl.support.toml_text import expect_table, toml_tables
+from horizon_rl.support.toml_text import toml_tables
 
-PARAMETER_KEYS = tuple(f.name for f in fields(Parameter) if f.name != "name")
-
-SHIPPED = ("paper", "extended")
+Shipped = Literal["paper", "extended"]
 """Catalogues that come with the package: the paper's, and one with two groups more."""
+SHIPPED = get_args(Shipped)
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """[groups.NAME]; what it leaves out stays as in the group it extends."""
+
+    about: str | None = None
+    parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Fields of a `Parameter`, those that differ from the extended one's."""
+
+
+@dataclass(frozen=True)
+class CatalogueTable:
+    """A file as it is written."""
+
+    extends: Shipped | None = None
+    groups: dict[str, GroupTable] = field(default_factory=dict)
 
 
 @cache
@@ -59,18 +74,17 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
     """
     groups: dict[str, Group] = {}
     with toml_tables(text, source) as data:
-        expect_table(data, ("extends", "groups"))
-        if "extends" in data:
-            with inside("extends"):
-                name = decode_value(str, data["extends"])
-                groups = {group.name: group for group in shipped_catalogue(name).groups}
-        with inside("groups"):
-            tables = expect_table(data.get("groups", {}))
-        new = {}
-        for name, table in tables.items():
+        table = decode_value(CatalogueTable, data)
+        if table.extends:
+            groups = {
+                group.name: group for group in shipped_catalogue(table.extends).groups
+            }
+        known = list(Catalogue(tuple(groups.values())).parameters)
+        for name, group in table.groups.items():
             with inside("groups", name):
-                new[name] = _read_group(name, table, groups, Path(source).parent)
-    if not (groups := groups | new):
+                old = groups.get(name)
+                groups[name] = _read_group(name, group, old, known, Path(source).parent)
+    if not groups:
         raise InputError(
             f"{source}: no groups in this file. A catalogue has tables such "
             'as [groups.mass.parameters.scale], or extends = "paper"'
@@ -79,61 +93,37 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
 
 
 def _read_group(
-    name: str, table: Any, extended: Mapping[str, Group], folder: Path
+    name: str, table: GroupTable, old: Group | None, known: list[str], folder: Path
 ) -> Group:
-    """Read a group's table; what it leaves out stays as in the group it extends."""
-    _expect_name(name)
-    expect_table(table, ("about", "parameters"))
-    old = extended.get(name)
+    """Read a group's table; `known` are the parameters that the file extends."""
     parameters = {p.name: p for p in old.parameters} if old else {}
-    with inside("parameters"):
-        tables = expect_table(table.get("parameters", {}))
-    for key, value in tables.items():
+    for key, changes in table.parameters.items():
         with inside("parameters", key):
-            _expect_name(key)
-            changes = _read_changes(value, folder)
-            missing = [k for k in ("baseline", "limit") if k not in changes]
-            if missing and key not in parameters:
+            if key not in parameters and not {"baseline", "limit"} <= set(changes):
                 # Half a parameter is a misspelt one more often than a new one.
-                hint = f"{' and '.join(missing)} missing for a new parameter"
-                if parameters:
-                    hint = f"{unknown('parameter', key, parameters)}; or {hint}"
-                elif extended:
-                    hint = f"{unknown('group', name, extended)}; or {hint}"
-                raise FieldError(hint)
-            known = vars(parameters[key]) if key in parameters else {"name": key}
-            parameters[key] = decode_value(Parameter, known | changes)
-    read = {"name": name, "about": table.get("about", old.about if old else "")}
-    return decode_value(Group, read | {"parameters": tuple(parameters.values())})
-
-
-def _read_changes(table: Any, folder: Path) -> dict[str, Any]:
-    """Read what a parameter's table states; files of effects are beside its own."""
-    changes = dict(expect_table(table, PARAMETER_KEYS))
-    for key in ("baseline", "limit"):
-        if key in changes:
-            with inside(key):
-                changes[key] = _read_range(changes[key])
-    if "effect" in changes:
-        with inside("effect"):
-            value = changes["effect"]
-            place, colon, name = decode_value(str, value).rpartition(":")
-            if not (colon and place and name.isidentifier()):
+                hint = f"a new one needs baseline and limit, found {', '.join(changes)}"
                 raise FieldError(
-                    f"{value!r} is not of the form FILE.py:NAME, MODULE:NAME"
+                    f"{unknown('parameter', f'{name}.{key}', known)}; {hint}"
                 )
-            if place.endswith(".py"):
-                changes["effect"] = f"{(folder / place).resolve()}:{name}"
-    return changes
+            parameters[key] = _read_parameter(key, changes, parameters.get(key), folder)
+    for word in (name, *table.parameters):
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", word):
+            raise FieldError("names consist of letters, digits, '_' and '-'")
+    about = table.about if table.about is not None else old.about if old else ""
+    return Group(name=name, about=about, parameters=tuple(parameters.values()))
 
 
-def _read_range(ends: Any) -> Range:
-    numbers = isinstance(ends, list) and all(type(x) in (int, float) for x in ends)
-    if not (numbers and len(ends) == 2):
-        raise FieldError(f"{ends!r} is not a range: write [low, high]")
-    return Range(float(ends[0]), float(ends[1]))
-
-
-def _expect_name(name: str) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        raise FieldError("names consist of letters, digits, '_' and '-'")
+def _read_parameter(
+    name: str, changes: dict[str, Any], old: Parameter | None, folder: Path
+) -> Parameter:
+    """Read a parameter's table; a file of effects is found beside the catalogue's."""
+    ranges = {}
+    for key in {"baseline", "limit"} & set(changes):
+        with inside(key):
+            ranges[key] = Range(*decode_value(tuple[float, float], changes[key]))
+    same = {} if old is None else vars(old)
+    read = decode_value(Parameter, {**same, **changes, **ranges, "name": name})
+    place, _, code = read.effect.rpartition(":")
+    if "effect" in changes and place.endswith(".py"):
+        return replace(read, effect=f"{(folder / place).resolve()}:{code}")
+    return read

@@ -58,8 +58,7 @@ def read_lines(file: Path, num_bytes: int | None = None) -> Iterator[dict[str, A
         return
     with open(file, "rb") as opened:
         if num_bytes:
-            size = opened.seek(0, os.SEEK_END)
-            opened.seek(max(0, size - num_bytes))
+            opened.seek(max(0, file.stat().st_size - num_bytes))
         data = opened.read()
     for line in data.split(b"\n"):
         try:

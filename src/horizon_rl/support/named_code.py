@@ -21,13 +21,16 @@ def find_code(source: str, kind: str, accepted: str) -> Any:
     """
     module, _, attribute = source.rpartition(":")
     if module.endswith(".py"):
-        loaded = _load_file(Path(module), f"no {kind} '{source}'", kind)
+        if not Path(module).is_file():
+            raise InputError(f"no {kind} '{source}': there is no file {module}")
+        loaded = _load_file(Path(module), kind)
     else:
-        missing = (
+        loaded = _load_module(module)
+    if loaded is None:
+        raise InputError(
             f"no {kind} '{source}': no module or directory of that name. "
             f"Accepted: {accepted}"
         )
-        loaded = _load_module(module, missing)
     if not hasattr(loaded, attribute):
         raise InputError(f"no {kind} '{source}': {module} has no '{attribute}'")
     return getattr(loaded, attribute)
@@ -41,9 +44,7 @@ def code_digest(source: str) -> str:
     return hashlib.sha256(Path(module).read_bytes()).hexdigest()
 
 
-def _load_file(path: Path, missing: str, kind: str) -> Any:
-    if not path.is_file():
-        raise InputError(f"{missing}: there is no file {path}")
+def _load_file(path: Path, kind: str) -> Any:
     # Not by its bare name, which may be that of a module in use.
     spec = importlib.util.spec_from_file_location(f"{kind} of {path}", path)
     assert spec and spec.loader
@@ -56,9 +57,10 @@ def _load_file(path: Path, missing: str, kind: str) -> Any:
     return loaded
 
 
-def _load_module(name: str, missing: str) -> Any:
+def _load_module(name: str) -> Any:
+    """Import a module; None if there is none of that name."""
     if not all(part.isidentifier() for part in name.split(".")):
-        raise InputError(missing)
+        return None
     # As `python -m` would: modules of the working folder can be imported.
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -67,4 +69,4 @@ def _load_module(name: str, missing: str) -> Any:
         # What the module itself imports is another matter.
         if not f"{name}.".startswith(f"{error.name}."):
             raise
-        raise InputError(missing) from error
+        return None

@@ -2,22 +2,17 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import FieldError
 
 
 @contextmanager
 def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
-    """Parse a text; what is refused within is blamed on `source` and the line.
-
-    Args:
-        text: The TOML text.
-        source: What to call it in a message: the file's name.
-    """
+    """Parse a text; what is refused within is blamed on file `source` and the line."""
     try:
         yield tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -26,16 +21,6 @@ def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
         # A quoted key counts as its parts, as `find_line` splits it.
         keys = tuple(".".join(error.path).split("."))
         raise InputError(f"{source}:{find_line(text, keys)}: {error}") from error
-
-
-def expect_table(value: Any, accepted: Sequence[str] = ()) -> dict[str, Any]:
-    """Refuse what is no table or has other keys than `accepted`; if none, any will do."""
-    if not isinstance(value, dict):
-        raise FieldError(f"{value!r} is not a table")
-    for key in value:
-        if accepted and key not in accepted:
-            raise FieldError(unknown("key", key, accepted), (key,))
-    return value
 
 
 def find_line(text: str, keys: tuple[str, ...]) -> int:
