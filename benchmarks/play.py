@@ -6,14 +6,14 @@ python benchmarks/play.py [POLICY]
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import numpy as np
 
 from horizon_rl.policies.load import load_policy
-from horizon_rl.viewer.film import Camera
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from horizon_rl.viewer.studio import Studio
+from horizon_rl.viewer.studio import Studio, side_view
 
 WIDTH, HEIGHT = 960, 540
 REPEATS = 100
@@ -45,11 +45,11 @@ def main(policy: str = "base") -> None:
     measure(
         "change of the body", lambda n: session.change_body(loaded if n % 2 else light)
     )
-    camera = Camera(session, WIDTH / HEIGHT)
-    with Studio(session.robot, WIDTH, HEIGHT) as studio:
+    camera = side_view(session.robot, session.place, WIDTH / HEIGHT)
+    with closing(Studio(session.robot, WIDTH, HEIGHT)) as studio:
         measure(
             f"frame of {WIDTH}x{HEIGHT}, drawing alone",
-            lambda n: studio.draw([session.state], camera.follow(25)),
+            lambda n: studio.draw([session.state], camera),
         )
 
 

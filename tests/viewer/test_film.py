@@ -1,5 +1,6 @@
 """Films and pictures, drawn offscreen."""
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from horizon_rl.viewer.montage import (
 from horizon_rl.viewer.movie import MovieCfg, parse_size
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from horizon_rl.viewer.studio import Studio, View
+from horizon_rl.viewer.studio import Studio, look_at
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,10 +66,10 @@ def test_video_of_a_scenario_shows_two_moving_robots(suffix, tmp_path, capsys):
 def test_push_is_marked_in_red():
     session = Session(load_policy("stand"), free_setup("go2"))
     red = []
-    with Studio(session.robot, 320, 180) as studio:
+    with closing(Studio(session.robot, 320, 180)) as studio:
         for push in (None, np.array((0.0, -1.0))):
-            view = View(lookat_m=(0.0, 0.0, 0.25))
-            pixels = studio.draw([session.state], view, push).astype(int)
+            camera = look_at((0.0, 0.0, 0.25), 2.2)
+            pixels = studio.draw([session.state], camera, push).astype(int)
             red.append(int((pixels[..., 0] - pixels[..., 1:].max(axis=-1) > 80).sum()))
     assert red[0] == 0 and red[1] > 50
 

@@ -9,10 +9,28 @@ from horizon_rl.domains import Parameter, Range, paper_catalogue
 from horizon_rl.viewer.levels import (
     compare_levels,
     group_level,
-    level_needed,
+    levels_needed,
     read_mastered,
 )
+from horizon_rl.viewer.readout import write_readout
+from horizon_rl.viewer.session import Readout
 from horizon_rl.viewer.setup import middle_values
+
+READOUT = Readout(
+    time_s=1.0,
+    height_m=0.3,
+    command=(0.8, 0.0, 0.0),
+    velocity=(0.7, 0.0, 0.0),
+    error=0.1,
+    tilt_deg=2.0,
+    torque_nm=5.0,
+    effort_nm=40.0,
+    mass_kg=15.0,
+    fallen="",
+    fallen_s=0.0,
+    falls=0,
+    since_fall_s=1.0,
+)
 
 MASS = Parameter(name="scale", baseline=Range(0.9, 1.1), limit=Range(0.4, 5.0))
 
@@ -22,7 +40,7 @@ MASS = Parameter(name="scale", baseline=Range(0.9, 1.1), limit=Range(0.4, 5.0))
     [(1.0, 0.0), (1.1, 0.0), (3.05, 0.5), (0.65, 0.5), (5.0, 1.0), (5.1, inf)],
 )
 def test_level_needed_is_that_of_the_narrowest_range_that_holds_the_value(value, level):
-    assert level_needed(MASS, value) == pytest.approx(level)
+    assert levels_needed(MASS, np.array([value])) == pytest.approx(level)
     if level <= 1.0:
         assert MASS.range_at(level + 1e-9).contains(Range(value, value))
 
@@ -38,14 +56,17 @@ def test_values_past_the_curriculum_are_outside():
     catalogue, mastered = paper_catalogue(), read_mastered("core-mlp")
     assert mastered
     values = middle_values(catalogue) | {"mass.scale": np.array([3.5])}
-    reaches = {r.group: r for r in compare_levels(catalogue, values, mastered)}
-    assert reaches["mass"].is_outside and not reaches["com"].is_outside
-    assert reaches["mass"].mastered == mastered.levels["mass"]
-    assert reaches["contact"].mastered == 0.0
+    levels = compare_levels(catalogue, values, mastered)
+    assert levels["mass"] == (pytest.approx(2.4 / 3.9), mastered[1]["mass"])
+    assert levels["com"] == (0.0, mastered[1].get("com", 0.0))
+    assert levels["contact"][1] == 0.0
+    page = write_readout(READOUT, levels, 1.0)
+    assert page.count(">outside<") == 1 and page.count(">inside<") == len(levels) - 1
 
 
 def test_policy_without_a_record_is_outside_of_nothing():
     catalogue = paper_catalogue()
     assert read_mastered("stand") is None
     values = middle_values(catalogue) | {"mass.scale": np.array([3.5])}
-    assert not any(r.is_outside for r in compare_levels(catalogue, values, None))
+    page = write_readout(READOUT, compare_levels(catalogue, values, None), 1.0)
+    assert "outside" not in page and page.count("unknown") == 7

@@ -44,8 +44,8 @@ def test_window_shows_the_session_and_takes_keys(monkeypatch):
     @contextmanager
     def launch(model, data, *, key_callback, **_):
         windows.append(make_window(model, 60, (UP, UP, LEFT, ENTER), key_callback))
-        windows[0].close = drawing.start
         yield windows[0]
+        drawing.start()
 
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("glfw.init", lambda: True)

@@ -208,10 +208,10 @@ def test_driving_by_hand_ends_the_scenarios_own_commands_until_it_is_replayed():
         ("ood", "not of the form"),
         ("ood:mas#1", "did you mean 'mass'"),
         ("odd:mass", "did you mean 'ood'"),
-        ("ood:mass@high", "no number"),
+        ("ood:mass@high", "not of the form"),
         ("ood:mass@3", "0..1"),
         ("ood:mass#1024", "0..1023"),
-        ("ood:mass#x", "no number"),
+        ("ood:mass#x", "not of the form"),
         ("robots:spot@0.5", "no severity"),
     ],
 )

@@ -21,7 +21,7 @@ from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("viewer"):
     from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
-    from horizon_rl.viewer.film import film_sessions
+    from horizon_rl.viewer.film import film
     from horizon_rl.viewer.movie import (
         GIF_FPS,
         MovieCfg,
@@ -168,7 +168,7 @@ def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
     sessions = [_start(policy, setup, cmd, exact) for policy in policies]
     seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
     cfg = _movie_cfg(cmd, MovieCfg())
-    _write(path, film_sessions(sessions, cfg, seconds), cfg, seconds)
+    _write(path, film(sessions, cfg, seconds), cfg, seconds)
     for session in sessions:
         readout = session.readout()
         fate = f"fell at {readout.fallen_s:.1f} s" if readout.fallen else "did not fall"

@@ -1,7 +1,7 @@
 """Film sessions: one policy, or several side by side under the same scenario."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from horizon_rl.physics import CONTROL_DT, cores_for_physics
 from horizon_rl.support.errors import needs_extra
 from horizon_rl.viewer.levels import describe_values
 from horizon_rl.viewer.movie import MovieCfg
+from horizon_rl.viewer.readout import format_velocity
 from horizon_rl.viewer.session import Session
-from horizon_rl.viewer.studio import Studio, View
+from horizon_rl.viewer.studio import Studio, side_view
 
 with needs_extra("viewer"):
     import matplotlib
@@ -20,56 +21,49 @@ with needs_extra("viewer"):
 
 FOLLOW = 0.15
 """Share of the way to the robot that the camera goes in a frame of 1/25 s."""
-DISTANCE_LEGS = 4.2
-"""Camera to robot, in lengths of its leg."""
 INK, GREY, RED = (25, 28, 33), (95, 102, 112), (200, 25, 25)
 PAPER = (252, 252, 252)
 
 
-def film_sessions(
-    sessions: Sequence[Session], cfg: MovieCfg, seconds: float
-) -> Iterator[np.ndarray]:
-    """Play sessions side by side and yield frames; all see the same time."""
-    return film_panels(sessions, cfg, seconds, (len(sessions), 1), caption)
-
-
-def film_panels(
+def film(
     sessions: Sequence[Session],
     cfg: MovieCfg,
     seconds: float,
-    grid: tuple[int, int],
-    label: Callable[[Image.Image, Session], None],
-    height_m: float | None = None,
+    grid: tuple[int, int] | None = None,
+    label: Callable[[Image.Image, Session], None] | None = None,
+    shown_m: float | None = None,
 ) -> Iterator[np.ndarray]:
     """Play sessions, each in a panel of its own, and yield frames.
 
     Args:
-        sessions: At most as many as there are panels.
+        sessions: At most as many as there are panels; all see the same time.
         cfg: Size and pace.
         seconds: How long.
-        grid: Panels from left to right, and from top to bottom.
-        label: Writes on the picture of a session.
-        height_m: What a panel shows from bottom to top; None: in perspective.
+        grid: Panels from left to right, and from top to bottom; None: side by side.
+        label: Writes on the picture of a session; None: `caption`.
+        shown_m: What a panel shows from bottom to top; None: in perspective.
     """
-    width, height = cfg.width // grid[0], cfg.height // grid[1]
-    cameras = [Camera(session, width / height, height_m) for session in sessions]
+    columns, rows = grid or (len(sessions), 1)
+    width, height = cfg.width // columns, cfg.height // rows
+    share = 1.0 - (1.0 - FOLLOW) ** (25.0 / cfg.fps)
+    places, done = [session.place.copy() for session in sessions], 0
     with ExitStack() as stack:
         studios = [
-            stack.enter_context(Studio(session.robot, width, height))
-            for session in sessions
+            stack.enter_context(closing(Studio(s.robot, width, height, shown_m)))
+            for s in sessions
         ]
-        done = 0
         for frame in range(cfg.num_frames(seconds)):
             wanted = round(frame / cfg.fps / CONTROL_DT)
             page = Image.new("RGB", (cfg.width, cfg.height), PAPER)
             for number, session in enumerate(sessions):
                 advance(session, wanted - done)
-                view = cameras[number].follow(cfg.fps)
-                shot = studios[number].draw([session.state], view, session.shown_push)
-                row, column = divmod(number, grid[0])
+                places[number] += share * (session.place - places[number])
+                camera = side_view(session.robot, places[number], width / height)
+                shot = studios[number].draw([session.state], camera, session.shown_push)
+                row, column = divmod(number, columns)
                 shot[: 2 * (row > 0)] = shot[:, : 2 * (column > 0)] = GREY
                 image = Image.fromarray(shot)
-                label(image, session)
+                (label or caption)(image, session)
                 page.paste(image, (column * width, row * height))
             done = wanted
             yield np.array(page)
@@ -80,35 +74,6 @@ def advance(session: Session, steps: int) -> None:
     with cores_for_physics(session.env.backend):
         for _ in range(steps):
             session.step()
-
-
-class Camera:
-    """Looks at a robot from the side, and follows it smoothly."""
-
-    def __init__(self, session: Session, aspect: float, height_m: float | None = None):
-        """Start at the robot.
-
-        Args:
-            session: Whom to follow.
-            aspect: Width of the picture over its height.
-            height_m: What it shows from bottom to top; None: in perspective.
-        """
-        self._session, self._height_m = session, height_m
-        # A narrow picture shows as much as a wide one, from further away.
-        self._distance_legs = DISTANCE_LEGS * max(1.0, 1.25 / aspect)
-        self._place = session.place.copy()
-
-    def follow(self, fps: float) -> View:
-        """Move on by one frame, and say where from to look."""
-        robot = self._session.robot
-        share = 1.0 - (1.0 - FOLLOW) ** (25.0 / fps)
-        self._place += share * (self._session.place - self._place)
-        ground_m = float(robot.ground.height_at(self._place))
-        return View(
-            lookat_m=(*self._place.tolist(), ground_m + 0.7 * robot.standing_height_m),
-            distance_m=self._distance_legs * robot.leg_length_m,
-            height_m=self._height_m,
-        )
 
 
 def write(
@@ -147,12 +112,8 @@ def caption(image: Image.Image, session: Session) -> None:
     while physics and _font(False, size).getlength(", ".join(physics)) > right - gap:
         physics.pop()
     where = "  ".join(filter(None, (session.body.name, setup.scenario)))
-    asked, done = (
-        # Adding zero turns -0 into 0.
-        "{:+.1f} {:+.1f} m/s {:+.1f} rad/s".format(*np.round(values, 1) + 0.0)
-        for values in (readout.command, readout.velocity)
-    )
-    motion = f"asked {asked}, does {done}"
+    asked = format_velocity(readout.command, 1)
+    motion = f"asked {asked}, does {format_velocity(readout.velocity, 1)}"
     write(image, session.policy.name, (gap, gap), large, bold=True)
     write(image, f"{readout.time_s:.1f} s", (right, gap), large, anchor="ra")
     write(image, where, (gap, line), size, GREY)

@@ -1,7 +1,6 @@
 """How far physics lies from the baseline, and whether the policy's curriculum got there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -20,28 +19,8 @@ BARE_NAMES = ("scale", "offset")
 """Parameters that mean nothing without their group's name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mastered:
-    """The physics that a checkpoint's curriculum has committed."""
-
-    catalogue: Catalogue
-    levels: dict[str, float]
-    """By group; one that is left out was trained at the baseline."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupLevels:
-    """The level that a group's values need, and the one that the policy has mastered."""
-
-    group: str
-    needed: float
-    """Least level whose ranges hold all values; infinite past the limits."""
-    mastered: float | None
-    """None: what the policy was trained on is unknown."""
-
-    @property
-    def is_outside(self) -> bool:
-        return self.mastered is not None and self.needed > self.mastered + 1e-9
+Mastered = tuple[Catalogue, Mapping[str, float]]
+"""What a checkpoint's curriculum has committed: its catalogue, and levels by group."""
 
 
 def read_mastered(source: str) -> Mastered | None:
@@ -49,29 +28,28 @@ def read_mastered(source: str) -> Mastered | None:
     if source not in model_names() and not Path(source).is_dir():
         return None
     record = load_checkpoint(find_checkpoint(source)).record
-    catalogue = decode(Catalogue, record.catalogue)
-    return Mastered(catalogue=catalogue, levels=dict(record.levels))
+    return decode(Catalogue, record.catalogue), record.levels
 
 
-def level_needed(parameter: Parameter, value: float) -> float:
-    """Return the least level at which the parameter's range holds a value."""
+def levels_needed(parameter: Parameter, values: np.ndarray) -> np.ndarray:
+    """Return for each value the least level whose range has it; inf past the limits."""
     baseline, limit = parameter.baseline, parameter.limit
-    if baseline.low <= value <= baseline.high:
-        return 0.0
-    if not limit.low <= value <= limit.high:
-        return inf
-    side = "high" if value > baseline.high else "low"
-    end, last = getattr(baseline, side), getattr(limit, side)
-    return (value - end) / (last - end)
+    below = (baseline.low - values) / ((baseline.low - limit.low) or 1.0)
+    above = (values - baseline.high) / ((limit.high - baseline.high) or 1.0)
+    past_limit = (values < limit.low) | (values > limit.high)
+    return np.where(past_limit, inf, np.maximum(0.0, np.maximum(below, above)))
 
 
 def group_level(group: Group, values: Values) -> float:
     """Return the least level of a group that holds all the values given for it."""
+    named = {
+        f"{group.name}.{parameter.name}": parameter for parameter in group.parameters
+    }
     return max(
         (
-            level_needed(parameter, float(value))
-            for parameter in group.parameters
-            for value in np.ravel(values.get(f"{group.name}.{parameter.name}", ()))
+            float(levels_needed(named[k], v).max())
+            for k, v in values.items()
+            if k in named
         ),
         default=0.0,
     )
@@ -79,35 +57,35 @@ def group_level(group: Group, values: Values) -> float:
 
 def compare_levels(
     catalogue: Catalogue, values: Values, mastered: Mastered | None
-) -> list[GroupLevels]:
-    """Compare every group's values with what the policy has mastered.
+) -> dict[str, tuple[float, float | None]]:
+    """Return for each group the level that its values need and the one mastered.
 
-    The policy's own catalogue is the measure where it has the group: a level of another
-    catalogue may mean another range.
+    The first is infinite past the limits; the second is None where it is unknown. The
+    policy's own catalogue is the measure where it has the group: a level of another
+    catalogue may mean another range. Groups that it has not were at their baselines.
     """
-    trained = {g.name: g for g in mastered.catalogue.groups} if mastered else {}
-    return [
-        GroupLevels(
-            group=group.name,
-            needed=group_level(trained.get(group.name, group), values),
-            mastered=mastered and mastered.levels.get(group.name, 0.0),
+    trained, levels = mastered or (None, {})
+    own = {group.name: group for group in trained.groups} if trained else {}
+    return {
+        name: (
+            group_level(own.get(name, group), values),
+            levels.get(name, 0.0) if mastered else None,
         )
-        for group in catalogue.groups
-    ]
+        for name, group in ((group.name, group) for group in catalogue.groups)
+    }
 
 
 def describe_values(catalogue: Catalogue, values: Values) -> list[str]:
     """Name the values outside their baselines, the furthest first: 'mass scale 2.7'."""
     far = []
     for name, parameter in catalogue.parameters.items():
-        if name.startswith("reset."):
-            continue  # Over after a moment.
-        levels = [level_needed(parameter, float(v)) for v in values[name]]
+        levels = levels_needed(parameter, values[name])
         worst = int(np.argmax(levels))
+        if name.startswith("reset.") or levels[worst] == 0.0:
+            continue  # A start is over after a moment.
         group = f"{name.split('.')[0]} " if parameter.name in BARE_NAMES else ""
         axis = f" {AXES[worst]}" if parameter.draws == len(AXES) else ""
         text = f"{group}{parameter.name.replace('_', ' ')}{axis}"
         value = f"{values[name][worst]:.2g} {parameter.unit}".rstrip()
         far.append((levels[worst], f"{text} {value}"))
-    far.sort(key=lambda item: -item[0])
-    return [text for level, text in far if level > 0.0]
+    return [text for _, text in sorted(far, key=lambda item: -item[0])]

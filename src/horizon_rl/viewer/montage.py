@@ -1,6 +1,7 @@
 """The robots of the paper walking under one policy, to one scale."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import numpy as np
 from PIL import Image
@@ -8,11 +9,11 @@ from PIL import Image
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.film import GREY, INK, RED, advance, film_panels, write
+from horizon_rl.viewer.film import GREY, INK, RED, advance, film, write
 from horizon_rl.viewer.movie import MovieCfg
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from horizon_rl.viewer.studio import Studio, View
+from horizon_rl.viewer.studio import Studio, look_at
 
 PAPER_ROBOTS = ("go2", "go1", "a1", "spot", "cyberdog1", "b1", "b2")
 """The seven robots that the paper evaluates on."""
@@ -43,16 +44,15 @@ def film_parade(
     sessions: Sequence[Session], cfg: MovieCfg, seconds: float
 ) -> Iterator[np.ndarray]:
     """Show each robot in a panel of its own; yields frames."""
-    first = sessions[0]
-    width, height = cfg.width // COLUMNS, cfg.height // ROWS
-    for frame in film_panels(sessions, cfg, seconds, GRID, _label, PANEL_HEIGHT_M):
-        page, size = Image.fromarray(frame), _letters(height)
+    first, size = sessions[0], _letters(cfg.height // ROWS)
+    for frame in film(sessions, cfg, seconds, GRID, _label, PANEL_HEIGHT_M):
+        page, time_s = Image.fromarray(frame), first.steps * CONTROL_DT - WARM_UP_S
         # The last panel is free.
-        x, y = (COLUMNS - 1) * width + 20, (ROWS - 1) * height + 3.0 * size
-        time_s = first.steps * CONTROL_DT - WARM_UP_S
-        scale = f"{time_s:.1f} s, all to one scale"
+        x = cfg.width // COLUMNS * (COLUMNS - 1) + 20
+        y = cfg.height // ROWS * (ROWS - 1) + 3.0 * size
         write(page, f"one policy: {first.policy.name}", (x, y), size, bold=True)
         write(page, f"asked for {_ask(first)}", (x, y + 1.8 * size), size)
+        scale = f"{time_s:.1f} s, all to one scale"
         write(page, scale, (x, y + 3.6 * size), size)
         yield np.array(page)
 
@@ -92,16 +92,10 @@ def _draw_strip(
     width, height = (round(m * PIXELS_PER_M) for m in (length_m, height_m))
     middle_m = states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0
     ground_m = float(session.robot.ground.height_at(np.array((middle_m, 0.0))))
-    view = View(
-        lookat_m=(middle_m, 0.0, ground_m + 0.4 * height_m),
-        azimuth_deg=90.0,
-        elevation_deg=-6.0,
-        distance_m=4.0,
-        height_m=height_m,
-        tiles=False,
-    )
-    with Studio(session.robot, width, height) as studio:
-        image = Image.fromarray(studio.draw(states, view))
+    place_m = middle_m, 0.0, ground_m + 0.4 * height_m
+    camera = look_at(place_m, 4.0, azimuth_deg=90.0, elevation_deg=-6.0)
+    with closing(Studio(session.robot, width, height, height_m)) as studio:
+        image = Image.fromarray(studio.draw(states, camera, tiles=False))
     _label(image, session, 17)
     return np.array(image)
 

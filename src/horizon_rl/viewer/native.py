@@ -2,13 +2,10 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-import os
 import platform
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,10 +13,9 @@ import mujoco
 import numpy as np
 
 from horizon_rl.physics import cores_for_physics
-from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.session import KEY_STEP, Pace, Session
-from horizon_rl.viewer.state_transfer import read_state, show_state
+from horizon_rl.viewer.session import Pace, Session
+from horizon_rl.viewer.state_transfer import read_state
 from horizon_rl.viewer.studio import add_arrow, add_tiles
 
 PUSH_M_S = 1.0
@@ -39,62 +35,57 @@ HELP = (
 
 def play_native(session: Session) -> None:
     """Show a session until its window is closed; `check_display` comes first."""
-    robot, pace = session.robot, Pace()
-    data = read_state(robot, session.state)
-    pressed: SimpleQueue[int] = SimpleQueue()
-    with (
-        _open_window(robot, data, pressed.put) as window,
-        cores_for_physics(session.env.backend),
-    ):
-        while window.is_running():
-            while not pressed.empty():
-                press(session, pressed.get())
-            pace.advance(session)
-            with window.lock():
-                show_state(robot, session.state, data)
-                scene, trunk = window.user_scn, data.xpos[robot.trunk_body_id]
-                scene.ngeom = 0
-                add_tiles(scene, robot.ground, trunk)
-                if (push := session.shown_push) is not None:
-                    add_arrow(scene, trunk, push)
-            window.sync()
-            time.sleep(0.005)
-
-
-@contextmanager
-def _open_window(
-    robot: Robot, data: mujoco.MjData, key_callback: Callable[[int], None]
-) -> Iterator[Any]:
-    """Open a window that follows the robot; on leaving it is closed."""
     # Here, since it wants GLFW, which machines without a screen may lack.
     from mujoco.viewer import launch_passive
 
     others = {*threading.enumerate()}
-    with launch_passive(
-        robot.model,
-        data,
-        key_callback=key_callback,
-        show_left_ui=False,
-        show_right_ui=False,
-    ) as window:
-        window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
-        window.cam.trackbodyid = robot.trunk_body_id
-        window.cam.distance = 4.5 * robot.leg_length_m
-        window.cam.azimuth, window.cam.elevation = 125.0, -20.0
-        try:
-            yield window
-        finally:
-            window.close()
-            # It is drawn in a thread, which would crash if Python ended under it.
-            for thread in {*threading.enumerate()} - others:
-                thread.join(CLOSING_S)
+    data, pressed = read_state(session.robot, session.state), SimpleQueue[int]()
+    try:
+        with (
+            launch_passive(
+                *(session.robot.model, data),
+                key_callback=pressed.put,
+                show_left_ui=False,
+                show_right_ui=False,
+            ) as window,
+            cores_for_physics(session.env.backend),
+        ):
+            _show(session, window, data, pressed)
+    finally:
+        # It is drawn in a thread, which would crash if Python ended under it.
+        for thread in {*threading.enumerate()} - others:
+            thread.join(CLOSING_S)
+
+
+# Any: MuJoCo's window has no public class.
+def _show(
+    session: Session, window: Any, data: mujoco.MjData, pressed: SimpleQueue[int]
+) -> None:
+    """Play until the window is closed; the camera follows the robot."""
+    robot, pace = session.robot, Pace()
+    window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+    window.cam.trackbodyid = robot.trunk_body_id
+    window.cam.distance = 4.5 * robot.leg_length_m
+    window.cam.azimuth, window.cam.elevation = 125.0, -20.0
+    while window.is_running():
+        while not pressed.empty():
+            press(session, pressed.get())
+        pace.advance(session)
+        with window.lock():
+            read_state(robot, session.state, data)
+            scene, trunk = window.user_scn, data.xpos[robot.trunk_body_id]
+            scene.ngeom = 0
+            add_tiles(scene, robot.ground, trunk)
+            if (push := session.shown_push) is not None:
+                add_arrow(scene, trunk, push)
+        window.sync()
+        time.sleep(0.005)
 
 
 def press(session: Session, key: int) -> None:
     """Do what a key stands for."""
     if key in STEERING:
-        axis, sign = STEERING[key]
-        session.steer(axis, session.command[axis] + sign * KEY_STEP)
+        session.nudge(*STEERING[key])
     elif key == HOME:
         session.drive(np.zeros(3))
     elif key == ENTER:
@@ -105,29 +96,20 @@ def press(session: Session, key: int) -> None:
 
 def check_display() -> None:
     """Refuse where no window can open: MuJoCo would wait for it for ever."""
-    if platform.system() == "Darwin":
-        from mujoco import viewer
+    import glfw
+    from mujoco import viewer
 
+    if platform.system() == "Darwin":
         # What MuJoCo's own launcher of Python sets.
         opens = getattr(viewer, "_MJPYTHON", None) is not None
         hint = "on macOS it takes `mjpython -m horizon_rl play ... --native`"
     else:
-        opens, hint = _starts_glfw(), "there is no display here"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It says in its way what is said below.
+            opens, hint = bool(glfw.init()), "there is no display here"
+        glfw.terminate()
     if not opens:
         raise InputError(
             f"--native opens a window, and {hint}: leave it out to play in the browser, "
             "or take --video FILE.mp4"
         )
-
-
-def _starts_glfw() -> bool:
-    screens = ("DISPLAY", "WAYLAND_DISPLAY")
-    if platform.system() == "Linux" and not any(map(os.environ.get, screens)):
-        return False
-    import glfw
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # It says in its own way what is said below.
-        started = bool(glfw.init())
-    glfw.terminate()
-    return started

@@ -17,7 +17,7 @@ from horizon_rl.physics import cores_for_physics
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.viewer.session import Pace, Session
-from horizon_rl.viewer.state_transfer import read_state, show_state
+from horizon_rl.viewer.state_transfer import read_state
 from horizon_rl.viewer.studio import arrow_ends
 
 with needs_extra("viewer"):
@@ -83,13 +83,12 @@ class Page:
         """Show the session's robot as it is now; a new body takes the last one's place."""
         robot, state = self.session.robot, self.session.state
         if robot is not self._robot:
-            self._robot, self._data = robot, read_state(robot, state)
+            self._robot, self._data = robot, None
             with self.server.atomic():
                 for frame in self._bodies.values():
                     frame.remove()
                 self._bodies = add_robot(self.server.scene, robot.model)
-        data = self._data
-        show_state(robot, state, data)
+        self._data = data = read_state(robot, state, self._data)
         trunk = data.xpos[robot.trunk_body_id]
         # The robot stays in the middle and the floor goes by: cameras are the user's.
         origin = np.array((*trunk[:2], robot.ground.height_at(trunk[:2])))

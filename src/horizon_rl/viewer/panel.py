@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -28,13 +28,8 @@ HELP = (
     "Keys: **I K** forward and back, **J L** left and right, **U O** turn, **P** push, "
     "**space** stop, **R** reset. The mouse and W A S D move the camera."
 )
-DIRECTIONS = ((-180, "back"), (-90, "right"), (0, "ahead"), (90, "left"))
-MAX_PAYLOAD_KG = 15.0
 SLIDER_STEPS = 200
 """A parameter's slider goes through its limits in so many steps."""
-
-# Any: viser's controls share no public class.
-Control = TypeVar("Control", bound=Any)
 
 
 class Panel:
@@ -48,14 +43,13 @@ class Panel:
             policies: To choose from, as `load_policy` takes them.
             source: The one that the session has.
         """
-        self._page, self._session = page, page.session
-        self._gui = gui = page.server.gui
+        self._page, self._session, self._gui = page, page.session, page.server.gui
         self._mastered = read_mastered(source)
         self._rng = np.random.default_rng(0)
+        self._readout = self._gui.add_html("")
         # Controls with what reads their value from the session, the command's first.
         self._shown: list[tuple[Any, Callable[[], Any]]] = []
-        self._readout = gui.add_html("")
-        tabs = gui.add_tab_group()
+        tabs = self._gui.add_tab_group()
         with tabs.add_tab("Drive"):
             self._add_drive()
         with tabs.add_tab("Body"):
@@ -66,37 +60,27 @@ class Panel:
         page.on_readout = self._show
 
     def _add_drive(self) -> None:
-        gui, pace, session = self._gui, self._page.pace, self._session
+        session, pace, gui = self._session, self._page.pace, self._gui
         for axis, name in enumerate(COMMANDS):
-            ends = -MAX_COMMAND, MAX_COMMAND
             self._on(
-                gui.add_slider(name, *ends, 0.05, 0.0, marks=(-1, 0, 1)),
+                gui.add_slider(name, -MAX_COMMAND, MAX_COMMAND, 0.05, 0.0),
                 partial(session.steer, axis),
                 lambda axis=axis: session.command[axis],
             )
         self._button("Stop", lambda: session.drive(np.zeros(3)), "space")
         for key, (axis, sign) in KEYS.items():
-            change = sign * KEY_STEP
-            self._key(
-                f"{COMMANDS[axis]} {change:+g}",
-                key,
-                lambda axis=axis, change=change: session.steer(
-                    axis, session.command[axis] + change
-                ),
-            )
+            label = f"{COMMANDS[axis]} {sign * KEY_STEP:+g}"
+            self._key(label, key, partial(session.nudge, axis, sign))
         with gui.add_folder("Push"):
-            strength = gui.add_slider(
-                *("strength, m/s", 0.0, 5.0, 0.1, 0.5),
-                hint="sudden change of the trunk's velocity, scaled to the body",
-            )
-            direction = gui.add_slider(
-                "toward, degrees", -180, 180, 15, 90, marks=DIRECTIONS
-            )
             # A push reads them; here they are only kept within their ends.
             self._strength, self._direction = (
-                self._on(slider, lambda _: None) for slider in (strength, direction)
+                self._on(gui.add_slider(*slider), lambda _: None)
+                for slider in (
+                    ("strength, m/s", 0.0, 5.0, 0.1, 0.5),
+                    ("toward, degrees", -180, 180, 15, 90),
+                )
             )
-            self._button("Push", self._push, "P", color="red")
+            self._button("Push", self._push, "P")
         with gui.add_folder("Run"):
             self._button("Reset", session.reset, "R")
             if session.setup.scenario:
@@ -110,71 +94,59 @@ class Panel:
 
     def _add_body(self, policies: Sequence[str], source: str) -> None:
         gui, session = self._gui, self._session
+        policy = gui.add_dropdown("policy", policies, initial_value=source)
+        self._on(policy, self._use_policy)
         robots = list(dict.fromkeys((session.body.robot, *preset_names())))
-        self._on(
-            gui.add_dropdown("policy", policies, initial_value=source), self._use_policy
-        )
         self._on(
             gui.add_dropdown("robot", robots),
             lambda robot: session.change_body(BodyVariant(robot=robot)),
             lambda: session.body.robot,
         )
         with gui.add_folder("Interventions"):
-            self._changes_body: list[Any] = [
+            for name in INTERVENTIONS:
                 self._on(
                     gui.add_checkbox(name, False),
                     partial(self._intervene, name),
                     lambda name=name: name in session.body.interventions,
                 )
-                for name in INTERVENTIONS
-            ]
         with gui.add_folder("Payload"):
             for name, label, low, high, step in (
-                ("payload_kg", "mass, kg", 0.0, MAX_PAYLOAD_KG, 0.5),
+                ("payload_kg", "mass, kg", 0.0, 15.0, 0.5),
                 ("payload_x_m", "ahead, m", -0.3, 0.3, 0.02),
             ):
-                self._changes_body.append(
-                    self._on(
-                        gui.add_slider(label, low, high, step, 0.0),
-                        partial(self._set_payload, name),
-                        lambda name=name: getattr(session.body, name),
-                    )
+                self._on(
+                    gui.add_slider(label, low, high, step, 0.0),
+                    partial(self._set_payload, name),
+                    lambda name=name: getattr(session.body, name),
                 )
 
     def _add_physics(self) -> None:
         gui, session = self._gui, self._session
-        catalogue = session.setup.catalogue
+        baseline = middle_values(session.setup.catalogue)
         self._sliders: list[tuple[str, Any]] = []
-        self._button(
-            "Back to the baseline", lambda: session.set_values(middle_values(catalogue))
-        )
-        for group in catalogue.groups:
+        self._button("Back to the baseline", partial(session.set_values, baseline))
+        for group in session.setup.catalogue.groups:
             with gui.add_folder(group.name, expand_by_default=False):
                 for parameter in group.parameters:
                     self._add_parameter(f"{group.name}.{parameter.name}", parameter)
-                level = gui.add_slider(
-                    *("level", 0.0, 1.0, 0.05, 0.5),
-                    hint="0: the baseline ranges; 1: the limits",
-                )
+                level = gui.add_slider("level", 0.0, 1.0, 0.05, 0.5)
                 draw = partial(self._draw, group.name, level)
                 self._button(f"Draw {group.name} at this level", draw)
 
     def _add_parameter(self, name: str, parameter: Parameter) -> None:
         """Add a slider for each axis, or one for all that a parameter draws."""
-        limit, baseline = parameter.limit, parameter.baseline
+        limit, middle = parameter.limit, parameter.baseline.middle
         if name == PUSH or limit.width == 0.0:
             return  # Pushes have sliders of their own; a constant needs none.
         unit = f", {parameter.unit}" if parameter.unit else ""
+        step = float(f"{limit.width / SLIDER_STEPS:.1g}")
         for number, axis in enumerate(AXES if parameter.draws == len(AXES) else ("",)):
+            label = f"{parameter.name} {axis}".replace("_", " ").rstrip() + unit
             place = number if axis else slice(None)
             slider = self._gui.add_slider(
-                f"{parameter.name} {axis}".replace("_", " ").rstrip() + unit,
-                limit.low,
-                limit.high,
-                float(f"{limit.width / SLIDER_STEPS:.1g}"),
-                baseline.middle,
-                marks=((baseline.middle, "baseline"),),
-                hint=f"{parameter.about}; baseline {baseline}, limit {limit}",
+                *(label, limit.low, limit.high, step, middle),
+                marks=((middle, "baseline"),),
+                hint=f"{parameter.about}; baseline {parameter.baseline}, limit {limit}",
             )
             self._on(
                 slider,
@@ -204,8 +176,7 @@ class Panel:
         self._session.change_body(replace(self._session.body, **{name: value}))
 
     def _intervene(self, name: str, present: bool) -> None:
-        body = self._session.body.with_intervention(name, present)
-        self._session.change_body(body)
+        self._session.change_body(self._session.body.with_intervention(name, present))
 
     def _set_parameter(self, name: str, place: int | slice, value: float) -> None:
         values = self._session.values[name].copy()
@@ -234,17 +205,15 @@ class Panel:
         for control, read in self._shown[:num_controls]:
             if control is not dragged:
                 control.value = _clip(control, read())
-        for control in self._changes_body:
-            control.disabled = not self._session.body.can_change
 
-    # How they are wired.
+    # How they are wired. Any: viser's controls share no public class.
 
     def _on(
         self,
-        control: Control,
+        control: Any,
         work: Callable[[Any], None],
         read: Callable[[], Any] | None = None,
-    ) -> Control:
+    ) -> Any:
         """Do `work` with a control's value when a user has changed it.
 
         `read` returns the value that the control should show; None: its own.
@@ -265,11 +234,8 @@ class Panel:
         control.on_update(update)
         return control
 
-    def _button(
-        self, label: str, work: Callable[[], None], key: Any = None, color: Any = None
-    ) -> None:
-        name = f"{label} ({key})" if key else label
-        button = self._gui.add_button(name, color=color)
+    def _button(self, label: str, work: Callable[[], None], key: Any = None) -> None:
+        button = self._gui.add_button(f"{label} ({key})" if key else label)
         button.on_click(lambda _: self._page.do(lambda: self._try(work)))
         if key:
             self._key(label, key, work)

@@ -147,6 +147,10 @@ class Session:
         command[axis] = np.clip(round(value, 2), -MAX_COMMAND, MAX_COMMAND)
         self.drive(command)
 
+    def nudge(self, axis: int, sign: int) -> None:
+        """Change one of the commanded velocities by the step of a key."""
+        self.steer(axis, self.command[axis] + sign * KEY_STEP)
+
     def reset(self) -> None:
         """Start over: a scenario at its beginning, else the same world."""
         self.env.begin(self._scenario(self._pool), self.setup.noise_seed, FIRST_ROW)
@@ -185,7 +189,7 @@ class Session:
 
     @property
     def state(self) -> np.ndarray:
-        """The integration state, to draw the world with: see `show_state`."""
+        """The integration state, to draw the world with: see `read_state`."""
         return self.env.backend.snapshot()["state"][0]
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.task import TaskCfg
 from horizon_rl.viewer.body_variant import BodyVariant, parse_body
 from horizon_rl.viewer.levels import Values
@@ -37,9 +37,8 @@ class Setup:
 def free_setup(robot: str, catalogue: Catalogue | None = None) -> Setup:
     """Put a robot into the middle of the baseline ranges, nothing planned."""
     catalogue = catalogue or paper_catalogue()
-    return Setup(
-        body=parse_body(robot), catalogue=catalogue, values=middle_values(catalogue)
-    )
+    values = middle_values(catalogue)
+    return Setup(body=parse_body(robot), catalogue=catalogue, values=values)
 
 
 def middle_values(catalogue: Catalogue) -> dict[str, np.ndarray]:
@@ -51,20 +50,16 @@ def load_scenario(
     name: str, robot: str | None = None, catalogue: Catalogue | None = None
 ) -> Setup:
     """Load one frozen scenario by its name, `SCENARIO`."""
-    parts = re.fullmatch(r"(.+?):([^@#]+)(?:@([^#]+))?(?:#(.+))?", name)
+    parts = re.fullmatch(r"(.+?):([^@#]+)(?:@(\d*\.?\d+))?(?:#(\d+))?", name)
     if not parts:
         raise InputError(f"scenario '{name}' is not of the form {SCENARIO}")
     source, column_name, severity, number = parts.groups()
-    level = None if severity is None else _number(name, severity, float)
-    row = 0 if number is None else int(_number(name, number, int))
+    level, row = float(severity) if severity else None, int(number or 0)
     suite = load_suite(source, level, robot, catalogue)
     columns = {column.name: column for column in suite.columns}
     if column_name not in columns:
         raise InputError(unknown("column", column_name, columns))
-    if not 0 <= row < suite.num_episodes:
-        raise InputError(
-            f"scenario '{name}': suite '{suite.name}' has 0..{suite.num_episodes - 1}"
-        )
+    require(f"number of scenario '{name}'", row, 0, suite.num_episodes - 1)
     frozen = suite.frozen[column_name]
     at = "" if suite.severity is None else f"@{suite.severity:g}"
     return Setup(
@@ -78,12 +73,3 @@ def load_scenario(
         noise_seed=frozen.noise_seed,
         noise_id=row,
     )
-
-
-def _number(name: str, text: str, kind: type[float]) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(
-            f"scenario '{name}': '{text}' is no number. Accepted: {SCENARIO}"
-        ) from None

@@ -40,20 +40,17 @@ def transfer_state(
     return after.qpos.copy(), after.qvel.copy()
 
 
-def read_state(robot: Robot, state: np.ndarray) -> mujoco.MjData:
-    """Lay an integration state out as MuJoCo data, positions of all bodies computed."""
-    data = mujoco.MjData(robot.model)
-    show_state(robot, state, data)
-    return data
-
-
-def show_state(robot: Robot, state: np.ndarray, data: mujoco.MjData) -> None:
+def read_state(
+    robot: Robot, state: np.ndarray, data: mujoco.MjData | None = None
+) -> mujoco.MjData:
     """Write an integration state into `data`, positions of all bodies computed."""
+    data = data or mujoco.MjData(robot.model)
     kind = mujoco.mjtState.mjSTATE_INTEGRATION
     mujoco.mj_setState(robot.model, data, state, kind)
     mujoco.mj_kinematics(robot.model, data)
     # Cameras and shadows go by it.
     mujoco.mj_comPos(robot.model, data)
+    return data
 
 
 def _clearance_m(robot: Robot, data: mujoco.MjData) -> float:

@@ -4,7 +4,6 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from horizon_rl.robots import Ground
 from horizon_rl.robots.picture import Canvas
 from horizon_rl.robots.robot import Robot
-from horizon_rl.viewer.state_transfer import show_state
+from horizon_rl.viewer.state_transfer import read_state
 
 TILE_M = 1.0
 TILES = 16
@@ -22,63 +21,61 @@ ARROW_RGBA = (0.86, 0.15, 0.15, 1.0)
 ARROW_ABOVE_M = np.array((0.0, 0.0, 0.05))
 """Where a push is drawn, from the trunk's origin."""
 MAX_GEOMS = 2000
+DISTANCE_LEGS = 4.2
+"""Camera to robot, in lengths of its leg."""
 PALEST = 0.7
 """How far the first of several states fades toward the floor."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
-    """Where the camera looks from."""
+class Studio(Canvas):
+    """Draws one robot, in pictures of one size; `close` it when done."""
 
-    lookat_m: tuple[float, float, float]
-    azimuth_deg: float = 125.0
-    elevation_deg: float = -22.0
-    distance_m: float = 2.2
-    height_m: float | None = None
-    """Height of the picture, to one scale in all its depth; None: in perspective."""
-    tiles: bool = True
-    """Whether the floor is checkered."""
+    def __init__(
+        self, robot: Robot, width: int, height: int, shown_m: float | None = None
+    ):
+        """Open a GL context.
 
-
-class Studio:
-    """Draws one robot, in pictures of one size; leaving it gives its GL context back."""
-
-    def __init__(self, robot: Robot, width: int, height: int):
-        """Open a GL context."""
-        self._robot = robot
-        self._model = model = _stage(robot.model, width, height)
-        self._data = mujoco.MjData(model)
-        self._canvas = Canvas(model, width, height)
-        self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
+        Args:
+            robot: Whom to draw.
+            width: Of the pictures, in pixels.
+            height: Of the pictures, in pixels.
+            shown_m: What a picture shows from bottom to top, to one scale in all its
+                depth; None: in perspective.
+        """
+        self._robot, self._model = robot, copy.copy(robot.model)
+        self._data = mujoco.MjData(self._model)
+        _set_stage(self._model.vis, width, height)
+        self._model.vis.global_.orthographic = int(shown_m is not None)
+        self._model.vis.global_.fovy = shown_m or 40.0
+        self._model.stat.extent = 4.0  # Reach of the shadow map.
+        super().__init__(self._model, width, height)
+        self._scene = mujoco.MjvScene(self._model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = 0
         self._option = mujoco.MjvOption()
         # Imported files may have collision geoms only, which viewers hide, in group 3.
-        own = model.geom_group[model.geom_bodyid > 0]
+        own = self._model.geom_group[self._model.geom_bodyid > 0]
         self._option.geomgroup[3] = np.all(own >= 3)
 
-    def __enter__(self) -> "Studio":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._canvas.close()
-
     def draw(
-        self, states: Sequence[np.ndarray], view: View, push: np.ndarray | None = None
+        self,
+        states: Sequence[np.ndarray],
+        camera: mujoco.MjvCamera,
+        push: np.ndarray | None = None,
+        tiles: bool = True,
     ) -> np.ndarray:
         """Return an RGB picture, uint8 of shape (height, width, 3).
 
         Args:
             states: Integration states of the robot; the last is solid, those before it
                 are paler.
-            view: Where from.
+            camera: Where from: see `look_at`.
             push: Velocity of a push on the last, world x and y, m/s, drawn as an arrow.
+            tiles: Whether the floor is checkered.
         """
-        model, data, scene, camera = self._model, self._data, self._scene, _camera(view)
-        model.vis.global_.orthographic = int(view.height_m is not None)
-        model.vis.global_.fovy = view.height_m or 40.0
+        model, data, scene = self._model, self._data, self._scene
         parts = mujoco.mjtCatBit
-        show_state(self._robot, states[-1], data)
+        read_state(self._robot, states[-1], data)
         mujoco.mj_camlight(model, data)
         mujoco.mjv_updateScene(
             *(model, data, self._option, None, camera, parts.mjCAT_STATIC, scene)
@@ -86,52 +83,62 @@ class Studio:
         for light in scene.lights[: scene.nlight]:
             if not light.headlight:
                 # Shadows are cast around the light: it goes along with the camera.
-                light.pos[:] = np.array(view.lookat_m) - 4.0 * light.dir
-        if view.tiles:
-            add_tiles(scene, self._robot.ground, view.lookat_m)
+                light.pos[:] = camera.lookat - 4.0 * light.dir
+        if tiles:
+            add_tiles(scene, self._robot.ground, camera.lookat)
         for number, state in enumerate(states, start=1):
             first, fade = scene.ngeom, PALEST * (1.0 - number / len(states))
-            show_state(self._robot, state, data)
+            read_state(self._robot, state, data)
+            perturb = mujoco.MjvPerturb()
             mujoco.mjv_addGeoms(
-                *(model, data, self._option, mujoco.MjvPerturb()),
-                *(parts.mjCAT_DYNAMIC, scene),
+                *(model, data, self._option, perturb, parts.mjCAT_DYNAMIC, scene)
             )
             for geom in scene.geoms[first : scene.ngeom]:
                 geom.rgba[:3] += fade * (0.9 - geom.rgba[:3])
         if push is not None:
             add_arrow(scene, data.xpos[self._robot.trunk_body_id], push)
-        return np.ascontiguousarray(self._canvas.render(scene))
+        return np.ascontiguousarray(self.render(scene))
 
 
-def _stage(model: mujoco.MjModel, width: int, height: int) -> mujoco.MjModel:
-    """Return the model with a camera's settings; the simulated one keeps its own."""
-    model = copy.copy(model)
-    model.vis.global_.offwidth, model.vis.global_.offheight = width, height
-    # Half of what a frame costs without a GPU: small pictures get small shadow maps.
-    model.vis.quality.shadowsize = 2048 if width > 640 else 1024
-    model.vis.quality.offsamples = 4
-    model.vis.headlight.ambient[:] = 0.55
-    model.vis.headlight.diffuse[:] = 0.3
-    model.vis.headlight.specular[:] = 0.05
-    model.vis.map.zfar, model.vis.map.znear = 30.0, 0.01
-    model.stat.extent = 4.0  # Reach of the shadow map.
-    return model
-
-
-def _camera(view: View) -> mujoco.MjvCamera:
+def look_at(
+    place_m: Sequence[float],
+    distance_m: float,
+    azimuth_deg: float = 125.0,
+    elevation_deg: float = -22.0,
+) -> mujoco.MjvCamera:
+    """Return a camera that looks at a place, x, y, z."""
     camera = mujoco.MjvCamera()
-    camera.azimuth, camera.elevation = view.azimuth_deg, view.elevation_deg
-    camera.distance = view.distance_m
-    camera.lookat[:] = view.lookat_m
+    camera.lookat[:], camera.distance = place_m, distance_m
+    camera.azimuth, camera.elevation = azimuth_deg, elevation_deg
     return camera
 
 
-def add_tiles(
-    scene: mujoco.MjvScene, ground: Ground, lookat_m: Sequence[float]
-) -> None:
+def side_view(robot: Robot, place: np.ndarray, aspect: float) -> mujoco.MjvCamera:
+    """Look from the side at a robot that is at a place, x and y, m.
+
+    A narrow picture (`aspect` is width over height) shows as much as a wide one, from
+    further away.
+    """
+    height_m = float(robot.ground.height_at(place)) + 0.7 * robot.standing_height_m
+    distance_m = DISTANCE_LEGS * max(1.0, 1.25 / aspect) * robot.leg_length_m
+    return look_at((*place.tolist(), height_m), distance_m)
+
+
+def _set_stage(vis: mujoco.MjVisual, width: int, height: int) -> None:
+    vis.global_.offwidth, vis.global_.offheight = width, height
+    # Half of what a frame costs without a GPU: small pictures get small shadow maps.
+    vis.quality.shadowsize = 2048 if width > 640 else 1024
+    vis.quality.offsamples = 4
+    vis.headlight.ambient[:] = 0.55
+    vis.headlight.diffuse[:] = 0.3
+    vis.headlight.specular[:] = 0.05
+    vis.map.zfar, vis.map.znear = 30.0, 0.01
+
+
+def add_tiles(scene: mujoco.MjvScene, ground: Ground, lookat_m: np.ndarray) -> None:
     """Checker the floor around a place: on a plain one no motion can be seen."""
     half = (TILE_M / 2.0, TILE_M / 2.0, 5e-4)
-    first = np.floor(np.array(lookat_m[:2]) / TILE_M).astype(int) - TILES // 2
+    first = np.floor(lookat_m[:2] / TILE_M).astype(int) - TILES // 2
     for tile in first + np.array(list(np.ndindex(TILES, TILES))):
         if tile.sum() % 2:
             center = (tile + 0.5) * TILE_M
