@@ -29,11 +29,11 @@ class Cloning:
         self.actor = build_actor(observations, num_actions, cfg.actor).to(device)
         self.models = {"actor": self.actor}
         self.num_steps, self.learning_rate = cfg.ppo.num_steps, cfg.ppo.learning_rate
-        self.adam = GuardedAdam(self.actor.parameters(), self.learning_rate, device)
+        self.adam = GuardedAdam(self.models, self.learning_rate, device)
         self.rollout = []
 
     def optimizer_tensors(self):
-        return self.adam.named_tensors(self.models)
+        return self.adam.named_tensors()
 
     def act(self, obs):
         self.rollout.append(obs)

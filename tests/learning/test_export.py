@@ -67,7 +67,7 @@ def test_cache_of_several_layers_matches_too():
     # The module that is written, run by torch: the file itself is checked above.
     actor = make_actor(replace(SMALL, num_layers=3, window=6), 5, 3)
     module, policy = OnnxTransformer(actor), LearnedPolicy(actor)
-    _, cache, valid = module.get_dummy_inputs()
+    cache, valid = torch.zeros(module.cache_shape), torch.zeros(1, dtype=torch.long)
     for _ in range(40):
         obs = torch.randn(1, 5)
         with torch.no_grad():

@@ -96,11 +96,10 @@ class Taped(Recorded):
     def _warm_up(self) -> None:
         self._work()
 
-    def _record(self) -> bool:
+    def _record(self) -> None:
         tape, state = Tape(), torch.get_rng_state()
         with tape:
             self._work()
         torch.set_rng_state(state)
         tape.undo()
         self._graph: Any = tape
-        return True

@@ -1,6 +1,6 @@
 """Adam whose rate and whose refusals stay on the device."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +15,14 @@ class GuardedAdam(torch.optim.Adam):
 
     found_inf: Tensor
 
-    def __init__(self, params: Iterable[nn.Parameter], lr: float, device: str):
-        params = list(params)
+    def __init__(self, models: Mapping[str, nn.Module], lr: float, device: str):
+        """Optimise all parameters of models, which are known by name."""
+        self._models = models
+        params = [p for model in models.values() for p in model.parameters()]
+        # A CUDA graph may record a step; torch's warning is for when none does.
         on_gpu = torch.device(device).type == "cuda"
-        super().__init__(
-            params,
-            lr=torch.tensor(lr, device=device),
-            fused=True,
-            # A CUDA graph may record a step; torch's warning is for when none does.
-            capturable=on_gpu,
-        )
+        rate = torch.tensor(lr, device=device)
+        super().__init__(params, lr=rate, fused=True, capturable=on_gpu)
         self._warned_capturable_if_run_uncaptured = True
         self.found_inf = torch.zeros((), device=device)
         # Torch makes the moments at the first step. Made now, there is one set of
@@ -41,11 +39,11 @@ class GuardedAdam(torch.optim.Adam):
         """The learning rate, a scalar on the device; write into it to change it."""
         return self.param_groups[0]["lr"]
 
-    def named_tensors(self, models: Mapping[str, nn.Module]) -> dict[str, Tensor]:
-        """Return the step counter and the moments of every parameter of the models."""
+    def named_tensors(self) -> dict[str, Tensor]:
+        """Return the step counter and the moments of every parameter."""
         return {
             f"adam.{prefix}.{name}.{key}": value
-            for prefix, model in models.items()
+            for prefix, model in self._models.items()
             for name, param in model.named_parameters()
             for key, value in self.state[param].items()
         }

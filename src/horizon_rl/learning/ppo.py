@@ -45,7 +45,7 @@ class Ppo:
         self._returns = Recorded(self._compute_returns, self._device)
 
     def optimizer_tensors(self) -> dict[str, Tensor]:
-        return self.gradient_steps.optimizer.named_tensors(self.models)
+        return self.gradient_steps.optimizer.named_tensors()
 
     def act(self, obs: TensorDict) -> Tensor:
         """Sample actions [n, -]; the first call after an update begins a rollout.

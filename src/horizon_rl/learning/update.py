@@ -69,7 +69,7 @@ class GradientSteps:
             model.to(device)
         self.device = torch.device(device)
         self._params = [*actor.parameters(), *critic.parameters()]
-        self.optimizer = GuardedAdam(self._params, self.cfg.learning_rate, device)
+        self.optimizer = GuardedAdam(self.models, self.cfg.learning_rate, device)
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
         self._loss_figures = (*LOSS_FIGURES, *extra_figures)
         norms = "actor_grad_norm", "critic_grad_norm"

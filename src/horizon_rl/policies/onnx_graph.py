@@ -33,10 +33,9 @@ class OnnxTransformer(nn.Module):
     def __init__(self, actor: TransformerActor):
         super().__init__()
         cfg = actor.cfg
+        self.window = cfg.window
         shape = (1, cfg.num_layers, 2, cfg.num_heads, cfg.window, cfg.head_dim)
         self.cache_shape = shape
-        self.window = cfg.window
-        self.obs_dim = actor.obs_dim
         self.normalizer = copy.deepcopy(actor.obs_normalizer)
         self.embedding = copy.deepcopy(actor.embedding)
         self.decoder = copy.deepcopy(actor.decoder)
@@ -74,11 +73,6 @@ class OnnxTransformer(nn.Module):
         action = self.head(latent.squeeze(1))
         return action, torch.stack(caches, dim=1), (valid + 1).clamp(max=window)
 
-    def get_dummy_inputs(self) -> tuple[Tensor, ...]:
-        """Return inputs for the first step of an episode."""
-        cache = torch.zeros(self.cache_shape)
-        return torch.zeros(1, self.obs_dim), cache, torch.zeros(1, dtype=torch.long)
-
 
 class OnnxMlp(nn.Module):
     """One step of one robot, in the transformer's interface: a memory of no steps.
@@ -86,20 +80,17 @@ class OnnxMlp(nn.Module):
     So a deployment need not know which kind a policy is.
     """
 
+    cache_shape = (1, 1)
+
     def __init__(self, actor: Actor):
         super().__init__()
-        self.act, self.obs_dim = actor.as_onnx(verbose=False), actor.obs_dim
+        self.act = actor.as_onnx(verbose=False)
 
     def forward(
         self, obs: Tensor, cache: Tensor, valid: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Act once; `cache` [1, 1] comes back as it is, `next_valid` [1] is 0."""
         return self.act(obs), cache.clone(), (valid + 1).clamp(max=0)
-
-    def get_dummy_inputs(self) -> tuple[Tensor, ...]:
-        """Return inputs for the first step of an episode."""
-        cache, valid = torch.zeros(1, 1), torch.zeros(1, dtype=torch.long)
-        return torch.zeros(1, self.obs_dim), cache, valid
 
 
 # Any: each takes actors of its own kind.
@@ -121,13 +112,18 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
         metadata: Texts to put into the file, by their keys.
     """
     module: Any = SINGLE_STEPS[actor.kind](actor).cpu().eval()
+    first_step = (
+        torch.zeros(1, actor.obs_dim),
+        torch.zeros(module.cache_shape),
+        torch.zeros(1, dtype=torch.long),
+    )
     # What the exporter says is of libraries that we do not use.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             module,
-            module.get_dummy_inputs(),
+            first_step,
             input_names=INPUTS,
             output_names=OUTPUTS,
             verbose=False,

@@ -8,6 +8,7 @@ environment variable HORIZON_GRAPHS=0, work is simply done.
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -17,9 +18,6 @@ T = TypeVar("T")
 
 WARM_UPS = 2
 """Calls before the recording: libraries load, allocate and choose their kernels."""
-
-# Any: torch has no public name for what identifies memory.
-_pools: dict[torch.device, tuple[torch.cuda.Stream, Any]] = {}
 
 
 class Recorded:
@@ -48,10 +46,9 @@ class Recorded:
         elif self._warm_ups:
             self._warm_ups -= 1
             self._warm_up()
-        elif self._record():
-            self()
         else:
-            self._work()
+            self._record()
+            self()
 
     def _warm_up(self) -> None:
         """Do the work on the stream of the recording: autograd remembers streams."""
@@ -62,8 +59,8 @@ class Recorded:
                 self._work()
             torch.cuda.current_stream().wait_stream(stream)
 
-    def _record(self) -> bool:
-        """Record the work without doing it; tell whether that went well."""
+    def _record(self) -> None:
+        """Record the work without doing it; where that fails, do not try again."""
         graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self._device)
         try:
             with torch.cuda.device(self._device):
@@ -82,9 +79,8 @@ class Recorded:
                 f"{error.__context__ or error}",
                 stacklevel=3,
             )
-            return False
-        self._graph = graph
-        return True
+        else:
+            self._graph = graph
 
 
 def compiled(
@@ -92,26 +88,10 @@ def compiled(
 ) -> Callable[P, T]:
     """Return a function of tensors, compiled at its first call if that is `wanted`.
 
-    Fewer, longer kernels, for a minute's wait. On a CPU, and where the compiler fails,
-    it is the function itself.
+    Fewer, longer kernels, for a minute's wait. On a CPU it is the function itself.
     """
-    if torch.device(device).type != "cuda" or not wanted:
-        return function
-    now = fast = torch.compile(function)
-
-    def run(*args: P.args, **options: P.kwargs) -> T:
-        nonlocal now
-        try:
-            return now(*args, **options)
-        except Exception as error:
-            if now is not fast:
-                raise
-            # Compilers complain before anything has run.
-            warnings.warn(f"{function} is not compiled: {error}", stacklevel=2)
-            now = function
-            return now(*args, **options)
-
-    return run
+    on_gpu = torch.device(device).type == "cuda"
+    return torch.compile(function) if on_gpu and wanted else function
 
 
 def set_matmul_precision(device: torch.device | str, precision: str) -> None:
@@ -127,8 +107,8 @@ def set_matmul_precision(device: torch.device | str, precision: str) -> None:
         torch.set_float32_matmul_precision("high" if is_fast else "highest")
 
 
+@cache
 def _pool(device: torch.device) -> tuple[torch.cuda.Stream, Any]:
     """Return the stream and the memory that all recordings of a device share."""
-    if device not in _pools:
-        _pools[device] = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
-    return _pools[device]
+    # Any: torch has no public name for what identifies memory.
+    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()

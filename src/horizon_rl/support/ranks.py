@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -109,7 +109,11 @@ class JoinedRanks(Ranks):
             dist.broadcast(tensor, src=0)
 
     def check_same(self, tensors: Mapping[str, Tensor]) -> None:
-        all_sums = self.gather({name: _checksum(t) for name, t in tensors.items()})
+        def checksum(tensor: Tensor) -> str:
+            data = tensor.detach().cpu().contiguous().numpy()
+            return hashlib.sha256(data.tobytes()).hexdigest()
+
+        all_sums = self.gather({name: checksum(t) for name, t in tensors.items()})
         for rank, sums in enumerate(all_sums):
             for name, found in sums.items():
                 if found != all_sums[0].get(name):
@@ -123,7 +127,7 @@ class JoinedRanks(Ranks):
 def join(device: str) -> Iterator[Ranks]:
     """Train with the other ranks, if torchrun started several; all leave together.
 
-    Inside, ranks other than 0 print nothing and leave Ctrl-C to rank 0.
+    From then on, ranks other than 0 print nothing and leave Ctrl-C to rank 0.
 
     Args:
         device: As the user named it; `cuda` will be the GPU of this rank's own number.
@@ -135,10 +139,12 @@ def join(device: str) -> Iterator[Ranks]:
     dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
     atexit.register(_end_at_once)
     ranks = JoinedRanks()
+    if not ranks.leads:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.stdout = open(os.devnull, "w")
     try:
-        with _quiet(not ranks.leads):
-            yield ranks
-            ranks.gather(None)
+        yield ranks
+        ranks.gather(None)
     except Exception as error:
         _explain(error, ranks.rank)
         raise
@@ -163,20 +169,11 @@ def _take_gpu(device: str, number: int) -> bool:
     return True
 
 
-@contextmanager
-def _quiet(quiet: bool) -> Iterator[None]:
-    if not quiet:
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        yield
-    signal.signal(signal.SIGINT, before)
-
-
 def _explain(error: Exception, rank: int) -> None:
     """Wait for the rank that knows the cause to report it, then name this one's error."""
-    if _is_loss(error):
+    # Of a lost connection gloo has no error type of its own.
+    is_gloo = isinstance(error, RuntimeError) and "gloo" in str(error)
+    if is_gloo or isinstance(error, dist.DistError):
         time.sleep(PATIENCE_S)
         reason = str(error).splitlines()[0]
         raise RunError(f"rank {rank} lost touch with the others: {reason}") from error
@@ -185,13 +182,6 @@ def _explain(error: Exception, rank: int) -> None:
     time.sleep(GRACE_S)
     if isinstance(error, InputError | RunError):
         raise type(error)(f"rank {rank}: {error}") from error
-
-
-def _is_loss(error: Exception) -> bool:
-    """Tell whether a connection was lost; gloo has no error type of its own for it."""
-    if isinstance(error, dist.DistError):
-        return True
-    return isinstance(error, RuntimeError) and "gloo" in str(error)
 
 
 def _end_at_once() -> None:
@@ -204,8 +194,3 @@ def _end_at_once() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
-
-
-def _checksum(tensor: Tensor) -> str:
-    data = tensor.detach().cpu().contiguous().numpy()
-    return hashlib.sha256(data.tobytes()).hexdigest()
