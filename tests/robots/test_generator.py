@@ -56,7 +56,7 @@ def test_2000_bodies_stand_stably_within_their_joint_ranges(bodies):
         margin = body.support_margin_m / body.leg_length_m
         assert margin > 0.1, f"{body.name}: margin {margin:.2f} leg lengths"
         assert can_stand(body), f"{body.name}: {body.stance}"
-        low, high = np.transpose(body.joint_range_rad)
+        low, high = np.transpose([r for leg in body.legs for r in leg.joint_range_rad])
         pose = body.default_pose_rad
         assert np.all((low <= pose) & (pose <= high)), body.name
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from horizon_rl.robots import JOINT_NAMES, Link, Payload, load_preset
-from horizon_rl.robots.stance import rest_on_feet, support_margin_m
+from horizon_rl.robots.morphology import rest_on_feet, support_margin_m
 from horizon_rl.support.errors import InputError
 
 

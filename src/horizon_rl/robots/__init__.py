@@ -7,21 +7,21 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from horizon_rl.robots.bodies import INTERVENTIONS as INTERVENTIONS
+from horizon_rl.robots.bodies import REFERENCE as REFERENCE
+from horizon_rl.robots.bodies import intervene as intervene
+from horizon_rl.robots.bodies import load_body as load_body
+from horizon_rl.robots.bodies import load_preset as load_preset
+from horizon_rl.robots.bodies import preset_names as preset_names
 from horizon_rl.robots.generator import GeneratorCfg as GeneratorCfg
 from horizon_rl.robots.generator import can_stand as can_stand
 from horizon_rl.robots.generator import generate as generate
-from horizon_rl.robots.interventions import INTERVENTIONS as INTERVENTIONS
-from horizon_rl.robots.interventions import intervene as intervene
-from horizon_rl.robots.interventions import load_body as load_body
 from horizon_rl.robots.leg import Leg as Leg
 from horizon_rl.robots.leg import Link as Link
 from horizon_rl.robots.morphology import JOINT_NAMES as JOINT_NAMES
 from horizon_rl.robots.morphology import LEG_NAMES as LEG_NAMES
 from horizon_rl.robots.morphology import Morphology as Morphology
 from horizon_rl.robots.morphology import Payload as Payload
-from horizon_rl.robots.presets import REFERENCE as REFERENCE
-from horizon_rl.robots.presets import load_preset as load_preset
-from horizon_rl.robots.presets import preset_names as preset_names
 from horizon_rl.robots.robot import Robot as Robot
 from horizon_rl.support.errors import InputError
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from horizon_rl.robots.build import build_spec as build_spec
     from horizon_rl.robots.ground import FLAT as FLAT
     from horizon_rl.robots.ground import Ground as Ground
-    from horizon_rl.robots.load import load_robot as load_robot
     from horizon_rl.robots.mjcf import load_mjcf as load_mjcf
+    from horizon_rl.robots.mjcf import load_robot as load_robot
     from horizon_rl.robots.picture import draw_robots as draw_robots
 
 _NEEDS_MUJOCO = {
@@ -41,7 +41,7 @@ _NEEDS_MUJOCO = {
     "build_spec": "build",
     "draw_robots": "picture",
     "load_mjcf": "mjcf",
-    "load_robot": "load",
+    "load_robot": "mjcf",
 }
 
 

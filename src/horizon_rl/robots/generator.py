@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from horizon_rl.robots.bodies import REFERENCE, load_preset, preset_names
 from horizon_rl.robots.leg import Interval, Leg, Link, Vec3, floats
 from horizon_rl.robots.morphology import Box, Morphology
-from horizon_rl.robots.presets import REFERENCE, load_preset, preset_names
 from horizon_rl.support.errors import InputError
 
 MAX_TRIES = 100

@@ -43,13 +43,12 @@ class Link:
     """About the centre of mass, along the link frame: xx yy zz xy xz yz."""
 
     def __post_init__(self) -> None:
-        values = (self.mass_kg, *self.com_m, *self.inertia_kg_m2)
-        if not all(map(math.isfinite, values)) or self.mass_kg <= 0.0:
-            raise InputError(f"a link needs finite numbers and a mass above 0: {self}")
+        values = self.mass_kg, *self.com_m, *self.inertia_kg_m2
+        possible = all(map(math.isfinite, values)) and self.mass_kg > 0.0
         # Positive mass everywhere means a positive second moment, which is the triangle
         # inequality of the principal inertias: MuJoCo refuses anything else.
-        if np.linalg.eigvalsh(self.second_moment_kg_m2)[0] <= 0.0:
-            raise InputError(f"no rigid body has this inertia: {self}")
+        if not possible or np.linalg.eigvalsh(self.second_moment_kg_m2)[0] <= 0.0:
+            raise InputError(f"no rigid body has this mass and inertia: {self}")
 
     @property
     def inertia_matrix_kg_m2(self) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Import of a quadruped from someone else's MJCF file.
+"""Robots by name, and import of a quadruped from someone else's MJCF file.
 
-The robot keeps its geometry, inertia, rotor inertia and dry friction. What changes:
+An imported robot keeps its geometry, inertia, rotor inertia and dry friction. What changes:
 its actuators become torque motors in canonical order and direction; its joint damping
 goes with them, since the controller supplies it; its keyframes and sensors make way for
 ours; solver, time step and contact rules are those of robots built here; and a floor
@@ -11,15 +11,18 @@ is laid where there is none.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.bodies import load_body
+from horizon_rl.robots.build import build_robot
 from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.joint_map import find_feet, find_joints, measure_legs
-from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
+from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES, Stance, rest_on_feet
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
     FOOT_SENSORS,
@@ -29,10 +32,41 @@ from horizon_rl.robots.scene import (
     find_addresses,
     set_options,
 )
-from horizon_rl.robots.stance import Stance, rest_on_feet
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import inside
 
 GUESSED_POSE_RAD = (0.0, 0.8, -1.5)
+
+
+def is_mjcf(source: str) -> bool:
+    """Tell whether `source` is the path of a file, not the name of a body."""
+    return Path(source).suffix.lower() in (".xml", ".mjcf")
+
+
+def load_robot(source: str) -> Robot:
+    """Load a preset, an intervention (go2+stilts), or an MJCF file by its path.
+
+    The same source gives the same object as long as its file does not change.
+    """
+    if not is_mjcf(source):
+        return _build_named(source)
+    path = Path(source)
+    changed_ns = path.stat().st_mtime_ns if path.exists() else 0
+    # The working folder may change too: the same path then means another file.
+    return _import_file(path, path.resolve(), changed_ns)
+
+
+@cache
+def _build_named(name: str) -> Robot:
+    try:
+        return build_robot(load_body(name))
+    except InputError as error:
+        raise InputError(f"{error}; or an MJCF file, *.xml") from error
+
+
+@cache
+def _import_file(path: Path, place: Path, changed_ns: int) -> Robot:
+    return load_mjcf(path)
 
 
 def load_mjcf(
@@ -53,69 +87,60 @@ def load_mjcf(
             'stand', 'home' or the first; if there is none, knees half bent.
         ground: what it stands on, in the place of the file's own plane.
     """
-    try:
-        return _import(Path(path), joints, feet, default_pose_rad, ground)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    with inside(str(path)):
+        path = Path(path)
+        if not path.is_file():
+            raise InputError("no such file; needs an MJCF file")
+        spec = _load(mujoco.MjSpec.from_file, str(path))
+        source = _load(spec.compile)
+        joint_ids = find_joints(source, joints)
+        foot_ids = find_feet(source, joint_ids, feet)
+        sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
+        pose = _default_pose(source, joint_ids, sign, offset_rad, default_pose_rad)
+        joint_names = [source.joint(i).name for i in joint_ids]
+        torque, stiffness, damping = _motor_facts(source, joint_ids)
+        root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
 
+        foot_names = _adapt(spec, source, root, foot_ids)
+        for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
+            add_motor(spec, motor, joint, direction)
+        model = _load(spec.compile)
+        qpos = np.zeros(model.nq)
+        qpos[source.jnt_qposadr[joint_ids]] = sign * (pose - offset_rad)
+        stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
+        if ground != FLAT:
+            for plane in [
+                g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE
+            ]:
+                spec.delete(plane)
+            ground.add_to(spec)
+        height = stance.height_m + float(ground.height_at(np.zeros(2)))
+        qpos[:7] = (0.0, 0.0, height, *stance.quat)
+        spec.add_key(name="stand", qpos=qpos)
+        model = _load(spec.compile)
 
-def _import(
-    path: Path,
-    joints: Mapping[str, str] | None,
-    feet: Mapping[str, str] | None,
-    default_pose_rad: Sequence[float] | np.ndarray | None,
-    ground: Ground,
-) -> Robot:
-    if not path.is_file():
-        raise InputError("no such file; needs an MJCF file")
-    spec = _load(mujoco.MjSpec.from_file, str(path))
-    source = _load(spec.compile)
-    joint_ids = find_joints(source, joints)
-    foot_ids = find_feet(source, joint_ids, feet)
-    sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
-    pose = _default_pose(source, joint_ids, sign, offset_rad, default_pose_rad)
-    joint_names = [source.joint(i).name for i in joint_ids]
-    torque, stiffness, damping = _motor_facts(source, joint_ids)
-    root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
-
-    foot_names = _adapt(spec, source, root, foot_ids)
-    for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
-        add_motor(spec, motor, joint, direction)
-    model = _load(spec.compile)
-    qpos = np.zeros(model.nq)
-    qpos[source.jnt_qposadr[joint_ids]] = sign * (pose - offset_rad)
-    stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
-    if ground != FLAT:
-        for plane in [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE]:
-            spec.delete(plane)
-        ground.add_to(spec)
-    height = stance.height_m + float(ground.height_at(np.zeros(2)))
-    qpos[:7] = (0.0, 0.0, height, *stance.quat)
-    spec.add_key(name="stand", qpos=qpos)
-    model = _load(spec.compile)
-
-    mass = float(source.body_subtreemass[root])
-    # What MuJoCo calls a model without a name.
-    unnamed = spec.modelname in ("", "MuJoCo Model")
-    return Robot(
-        name=path.stem if unnamed else spec.modelname,
-        model=model,
-        ground=ground,
-        **find_addresses(model, joint_names, foot_names),
-        joint_sign=sign,
-        joint_offset_rad=offset_rad,
-        trunk_body_id=root,
-        default_pose_rad=pose,
-        torque_limit_nm=torque,
-        velocity_limit_rad_s=np.full(12, math.nan),
-        stiffness_nm_rad=stiffness,
-        damping_nm_s_rad=damping,
-        body_mass_kg=mass,
-        total_mass_kg=mass,
-        thigh_length_m=lengths_m[0],
-        calf_length_m=lengths_m[1],
-        standing_height_m=stance.height_m,
-    )
+        mass = float(source.body_subtreemass[root])
+        # What MuJoCo calls a model without a name.
+        unnamed = spec.modelname in ("", "MuJoCo Model")
+        return Robot(
+            name=path.stem if unnamed else spec.modelname,
+            model=model,
+            ground=ground,
+            **find_addresses(model, joint_names, foot_names),
+            joint_sign=sign,
+            joint_offset_rad=offset_rad,
+            trunk_body_id=root,
+            default_pose_rad=pose,
+            torque_limit_nm=torque,
+            velocity_limit_rad_s=np.full(12, math.nan),
+            stiffness_nm_rad=stiffness,
+            damping_nm_s_rad=damping,
+            body_mass_kg=mass,
+            total_mass_kg=mass,
+            thigh_length_m=lengths_m[0],
+            calf_length_m=lengths_m[1],
+            standing_height_m=stance.height_m,
+        )
 
 
 def _load(make: Callable[..., Any], *args: str) -> Any:

@@ -22,9 +22,15 @@ INSTALL_GL = (
     "install one, on Debian or Ubuntu: apt-get install libegl1 libgl1-mesa-dri "
     "(or libosmesa6, and set MUJOCO_GL=osmesa)"
 )
-LINUX_BACKENDS = {"egl": "EGL", "osmesa": "OSMesa"}
 
-AZIMUTH_RAD, ELEVATION_RAD = np.deg2rad((125.0, -12.0))
+AZIMUTH_DEG, ELEVATION_DEG = 125.0, -12.0
+AZIMUTH, ELEVATION = np.deg2rad((AZIMUTH_DEG, ELEVATION_DEG))
+RIGHT = np.array((np.sin(AZIMUTH), -np.cos(AZIMUTH), 0.0))
+UP = np.array((0.0, 0.0, np.cos(ELEVATION))) - np.sin(ELEVATION) * np.array(
+    (np.cos(AZIMUTH), np.sin(AZIMUTH), 0.0)
+)
+PLANE = np.stack([RIGHT, UP])
+"""The picture's directions to the right and up."""
 MARGIN_M = 0.06
 
 
@@ -35,27 +41,22 @@ def draw_robots(robots: Sequence[Robot], pixels_per_m: int = 600) -> list[np.nda
         An RGB image for each robot, uint8 of shape (height, width, 3): all as high as
         the tallest needs, each as wide as it needs.
     """
-    poses = [_standing(robot) for robot in robots]
-    spans = [
-        _spans_m(robot.model, data) for robot, data in zip(robots, poses, strict=True)
+    stands = [(robot.model, _standing(robot)) for robot in robots]
+    spans = [_spans_m(model, data) for model, data in stands]
+    height = min(span[1, 0] for span in spans), max(span[1, 1] for span in spans)
+    return [
+        _draw(model, data, np.array([span[0], height]), pixels_per_m)
+        for (model, data), span in zip(stands, spans, strict=True)
     ]
-    bottom = min(span[1, 0] for span in spans)
-    top = max(span[1, 1] for span in spans)
-    pictures = []
-    for robot, data, span in zip(robots, poses, spans, strict=True):
-        frame = np.array([span[0], (bottom, top)])
-        pictures.append(_draw(robot.model, data, frame, pixels_per_m))
-    return pictures
 
 
 def choose_gl() -> str:
     """Name the GL backend to draw with: as MUJOCO_GL says, or what is installed."""
-    chosen = os.environ.get("MUJOCO_GL", "").strip().lower()
-    if chosen:
+    if chosen := os.environ.get("MUJOCO_GL", "").strip().lower():
         return chosen
     if platform.system() != "Linux":
         return "cgl" if platform.system() == "Darwin" else "glfw"
-    for backend, library in LINUX_BACKENDS.items():
+    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
         if find_library(library):
             return backend
     raise InputError(
@@ -112,15 +113,6 @@ def _standing(robot: Robot) -> mujoco.MjData:
     return data
 
 
-def _axes() -> np.ndarray:
-    """Return the picture's directions to the right and up, as rows."""
-    azimuth, elevation = AZIMUTH_RAD, ELEVATION_RAD
-    right = (np.sin(azimuth), -np.cos(azimuth), 0.0)
-    ahead = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
-    up = -np.sin(elevation) * ahead + (0.0, 0.0, np.cos(elevation))
-    return np.array([right, up])
-
-
 def _spans_m(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     """Return the robot's span with margin in the picture: [right, up][low, high]."""
     robot = model.geom_bodyid > 0
@@ -128,7 +120,7 @@ def _spans_m(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     corners = centers[:, None] + signs * halves[:, None]
     turned = corners @ data.geom_xmat[robot].reshape(-1, 3, 3).swapaxes(1, 2)
-    seen = (turned + data.geom_xpos[robot][:, None]) @ _axes().T
+    seen = (turned + data.geom_xpos[robot][:, None]) @ PLANE.T
     low, high = seen.min(axis=(0, 1)) - MARGIN_M, seen.max(axis=(0, 1)) + MARGIN_M
     return np.stack([low, high], axis=1)
 
@@ -147,9 +139,9 @@ def _draw(
     model.vis.headlight.diffuse[:] = 0.3
     model.vis.headlight.specular[:] = 0.1
     camera = mujoco.MjvCamera()
-    camera.azimuth, camera.elevation = np.rad2deg((AZIMUTH_RAD, ELEVATION_RAD))
+    camera.azimuth, camera.elevation = AZIMUTH_DEG, ELEVATION_DEG
     camera.distance = 3.0
-    camera.lookat[:] = frame_m.mean(axis=1) @ _axes()
+    camera.lookat[:] = frame_m.mean(axis=1) @ PLANE
 
     scene = mujoco.MjvScene(model, maxgeom=1000)
     option, everything = mujoco.MjvOption(), mujoco.mjtCatBit.mjCAT_ALL

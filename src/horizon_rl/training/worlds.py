@@ -23,7 +23,7 @@ from horizon_rl.robots import (
     load_preset,
     preset_names,
 )
-from horizon_rl.robots.load import load_robot
+from horizon_rl.robots.mjcf import load_robot
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.task import (

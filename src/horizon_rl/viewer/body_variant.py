@@ -11,7 +11,7 @@ from horizon_rl.robots import (
     load_robot,
     preset_names,
 )
-from horizon_rl.robots.interventions import hang_balls
+from horizon_rl.robots.bodies import hang_balls
 from horizon_rl.support.errors import InputError
 
 

@@ -1,19 +1,45 @@
-"""What the paper did to its Go2, as functions on a body.
+"""Bodies by name: real quadrupeds, and what the paper did to its Go2.
 
-An intervention replaces a few fields of a `Morphology` and leaves its motors and its
-twelve joints alone, so a policy meets it unprepared, through the same interface.
+The facts are in `presets.toml`. An intervention replaces a few fields of a `Morphology`
+and leaves its motors and its twelve joints alone, so a policy meets it unprepared,
+through the same interface.
 """
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
+from importlib.resources import files
+from typing import Any
 
 from horizon_rl.robots.leg import Leg
 from horizon_rl.robots.morphology import Morphology, Payload
-from horizon_rl.robots.presets import load_preset
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import decode
+
+REFERENCE = "go2"
+"""The robot whose motors and ranges every other body's are scaled from."""
 
 STILT_M = 0.15
+
+
+def preset_names() -> tuple[str, ...]:
+    """Name the robots that `load_preset` knows, the reference first."""
+    return tuple(_facts())
+
+
+@cache
+def load_preset(name: str) -> Morphology:
+    """Return a real robot's body."""
+    if name not in _facts():
+        raise InputError(unknown("robot", name, preset_names()))
+    return decode(Morphology, {"name": name, **_facts()[name]})
+
+
+@cache
+def _facts() -> dict[str, dict[str, Any]]:
+    text = files("horizon_rl.robots").joinpath("presets.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 def lock_knees(body: Morphology, end: str, leg: Leg, scale: float) -> Morphology:
@@ -36,9 +62,8 @@ def hang_balls(body: Morphology, *balls: tuple[float, float]) -> Morphology:
     """
     box = body.trunk_box
     underside = box.center_m[2] - box.half_extents_m[2]
-    added = tuple(
-        Payload(mass_kg=mass, attach_m=(x, 0.0, underside)) for mass, x in balls
-    )
+    places = [(mass, (x, 0.0, underside)) for mass, x in balls]
+    added = [Payload(mass_kg=mass, attach_m=place) for mass, place in places]
     return replace(body, payloads=(*body.payloads, *added))
 
 
