@@ -1,6 +1,5 @@
 """Learning: transformer and MLP actors, a privileged critic, PPO, snapshots."""
 
-from horizon_rl.learning.actor import Actor as Actor
 from horizon_rl.learning.algorithm import Algorithm as Algorithm
 from horizon_rl.learning.algorithm import load_state_tensors as load_state_tensors
 from horizon_rl.learning.algorithm import register_algorithm as register_algorithm
@@ -16,5 +15,6 @@ from horizon_rl.learning.config import LearnerCfg as LearnerCfg
 from horizon_rl.learning.config import MlpCfg as MlpCfg
 from horizon_rl.learning.config import PpoCfg as PpoCfg
 from horizon_rl.learning.config import TransformerCfg as TransformerCfg
+from horizon_rl.learning.networks import Actor as Actor
 from horizon_rl.learning.ppo import Ppo as Ppo
 from horizon_rl.learning.transformer import TransformerActor as TransformerActor

@@ -7,8 +7,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.config import LearnerCfg
+from horizon_rl.learning.networks import Actor
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import Ranks
 

@@ -3,10 +3,9 @@
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.algorithm import BUILDERS, Algorithm, register_algorithm
 from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg
-from horizon_rl.learning.critic import PrivilegedCritic
+from horizon_rl.learning.networks import Actor, PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
 from horizon_rl.learning.transformer import TransformerActor

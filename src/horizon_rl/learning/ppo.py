@@ -88,9 +88,13 @@ class Ppo:
         """End episodes from outside: worlds in `mask` [n] were reset.
 
         To be called between `process_env_step` and `act` where the environment reported
-        no `done`, as in a forced recovery.
+        no `done`, as in a forced recovery: the last step counts as a timeout.
         """
-        self.storage.cut(mask)
+        storage, last = self.storage, self.storage.step - 1
+        if last >= 0:
+            cut = mask.unsqueeze(1) & ~storage.dones[last].bool()
+            storage.rewards[last] += self.cfg.gamma * storage.values[last] * cut
+            storage.dones[last] |= cut
         self.actor.reset(mask)
 
     def forget(self) -> None:
@@ -157,8 +161,8 @@ class Ppo:
         """Clean up after a refused step and say what was wrong."""
         storage = self.storage
         suspects = {f"observations '{k}'": v for k, v in storage.observations.items()}
-        suspects |= {"actions": storage.actions, "rewards": storage.rewards}
-        suspects |= {"values": storage.values, "returns": storage.returns}
+        for name in ("actions", "rewards", "values", "returns"):
+            suspects[name] = getattr(storage, name)
         own = [k for k, v in suspects.items() if not v.isfinite().all()]
         culprits = dict.fromkeys(chain.from_iterable(self.ranks.gather(own)))
         self.forget()

@@ -51,16 +51,7 @@ class SequenceStorage(RolloutStorage):
         whole_worlds: bool,
         device: str,
     ):
-        """Allocate the buffers.
-
-        Args:
-            num_envs: Worlds.
-            observations: Their observations, for the shapes.
-            num_actions: Width of an action.
-            cfg: How long a rollout is, and how it is cut into minibatches.
-            whole_worlds: Cut it into worlds, rather than into single steps.
-            device: Where the buffers lie.
-        """
+        """Allocate the buffers; minibatches are whole worlds, or single steps."""
         super().__init__(
             "rl", num_envs, cfg.num_steps, observations, [num_actions], device
         )
@@ -82,19 +73,6 @@ class SequenceStorage(RolloutStorage):
             self.history = History(*(tensor.clone() for tensor in history))
         for own, given in zip(self.history, history, strict=True):
             own.copy_(given)
-
-    def cut(self, mask: Tensor) -> None:
-        """End the episodes of worlds `mask` [n] with the last step, as timeouts end.
-
-        For worlds that were reset from outside: no `done` says so, but what comes next
-        is another episode.
-        """
-        if self.step == 0:
-            return
-        last = self.step - 1
-        cut = mask.unsqueeze(1) & ~self.dones[last].bool()
-        self.rewards[last] += self.cfg.gamma * self.values[last] * cut
-        self.dones[last] |= cut
 
     def minibatch_ids(self) -> Iterator[Tensor]:
         """Cut the rollout into minibatches, pass by pass: ids of worlds or of steps."""

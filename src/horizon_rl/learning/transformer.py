@@ -15,10 +15,10 @@ from rsl_rl.modules import HiddenState
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
 from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.learning.history import Cache, History
+from horizon_rl.learning.networks import Actor
 
 
 class TransformerActor(Actor):
@@ -36,14 +36,7 @@ class TransformerActor(Actor):
         cfg: TransformerCfg,
         max_steps: int = 24,
     ):
-        """Build the model.
-
-        Args:
-            obs: Observations, for their shapes.
-            num_actions: Width of an action.
-            cfg: Sizes.
-            max_steps: Length of the longest rollout that an update will bring.
-        """
+        """Build the model for the shapes of `obs`, and rollouts of up to `max_steps`."""
         self.latent_dim = cfg.embedding_dim
         # The base class's head is replaced below.
         super().__init__(obs, num_actions, cfg, hidden_dims=(1,))

@@ -6,12 +6,12 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from horizon_rl.learning.actor import Actor
 from horizon_rl.learning.algorithm import check_tensors
 from horizon_rl.learning.build import build_actor
 from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
 from horizon_rl.learning.config import LearnerCfg
 from horizon_rl.learning.history import Cache
+from horizon_rl.learning.networks import Actor
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
