@@ -166,7 +166,9 @@ def test_tampered_evidence_is_reported_and_fails(runs, capsys):
     np.savez(file, **altered)
     out = study(capsys, *runs, code=1)
     assert f"{runs[0]}, phase 3: length is 0.4, its episodes say 0.95" in out
-    assert "gate L failed, recomputed passed; rollback should be commit" in out
+    assert (
+        "gate L failed, recomputed passed; decision rollback, recomputed commit" in out
+    )
     assert "horizon: 1 phase(s) on record do not follow" in out
 
 

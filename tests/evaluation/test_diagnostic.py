@@ -134,7 +134,7 @@ def test_table_of_two_small_runs(record):
     b = record(GOOD, FORGETS, GOOD)
     table = diagnose([a, b], horizon=1)
     rows = rows_of(table)
-    assert table.runs == 2 and table.left_out.baseline == 2
+    assert table.runs == 2 and table.left_out["baseline"] == 2
     full, forgot = rows["full pass"], rows["checkpoint fail"]
     assert (full.phases, full.phases_with_gain) == (3, 2)
     assert full.length == pytest.approx(0.95)
@@ -206,7 +206,7 @@ def test_checkpoint_ratio_needs_a_positive_reference(record, reference, value, r
 def test_phases_at_the_baseline_are_left_out_and_counted(record):
     run = record(FALLS, STRAYS, GOOD, GOOD)
     assert [phase.outcome for phase in frontier_phases(run)] == ["full pass"]
-    assert diagnose([run]).left_out.baseline == 3
+    assert diagnose([run]).left_out["baseline"] == 3
 
 
 @pytest.mark.parametrize("method", ["linear", "wide", "base", "no-rollback"])
@@ -219,7 +219,7 @@ def test_runs_whose_levels_do_not_depend_on_the_gates_are_left_out(record, metho
     assert sum(row.phases for row in table.rows) == 0
     by_clock = method != "no-rollback"
     expected = (0, 9, 0) if by_clock else (1, 0, 8)
-    assert (left_out.baseline, left_out.clock, left_out.no_rollback) == expected
+    assert tuple(left_out.values()) == expected
 
 
 def test_without_gate_c_gate_l_makes_a_full_pass(record):

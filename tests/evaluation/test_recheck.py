@@ -61,7 +61,7 @@ def test_altered_episodes_overturn_the_verdict_on_record():
     assert complaint.phase == 1
     assert "length is 0.95, its episodes say 0.4" in complaint.what
     assert "gate L passed, recomputed failed" in complaint.what
-    assert "commit should be rollback" in complaint.what
+    assert "decision commit, recomputed rollback" in complaint.what
 
 
 def test_altered_reference_is_found_in_the_phases_compared_with_it():

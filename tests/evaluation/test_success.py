@@ -60,7 +60,7 @@ def test_results_file_gives_column_all_at_severity_half(tmp_path):
     assert [(r.policy, r.success) for r in read_results(file)] == [("horizon", 0.25)]
     assert read_results(file, "mine")[0].policy == "mine"
     file.write_text(json.dumps(result(1.0, 0.1)))
-    with pytest.raises(InputError, match="at severity 0.5"):
+    with pytest.raises(InputError, match="--severity 0.5"):
         read_results(file)
 
 

@@ -1,7 +1,6 @@
 """Evaluations in numbers: the results that are printed and written."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from horizon_rl.evaluation.array_cache import software
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
 from horizon_rl.evaluation.statics import impossible_share
-from horizon_rl.evaluation.statistics import Interval, wilson_interval
+from horizon_rl.evaluation.statistics import wilson_interval
 from horizon_rl.evaluation.suite import Suite
 from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
 from horizon_rl.support.records import encode
@@ -19,25 +18,6 @@ SCHEMA = 1
 
 Show = Callable[[str, str], Progress]
 """Takes the names of a policy and a suite; returns what is told of their progress."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """One column in numbers."""
-
-    success: float
-    """Share of episodes."""
-    interval: Interval
-    """Of that share, over scenarios like these: it says nothing of training seeds."""
-    episodes: int
-    length: float
-    """Mean share of the longest episode that was completed."""
-    tracking_error: float
-    """Mean over episodes, m/s."""
-    yaw_error: float
-    """Mean over episodes, rad/s."""
-    falls: dict[str, float]
-    """Share of episodes that ended early, by cause."""
 
 
 def evaluate_suite(
@@ -69,24 +49,29 @@ def evaluate_suite(
     return found, [to_json(e, stand, impossible, context) for e in found]
 
 
-def summaries(evaluation: Evaluation) -> dict[str, Summary]:
-    """Put every column in numbers."""
+def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
+    """Put every column in numbers, means over its episodes.
+
+    Success comes with an interval over scenarios like these, which says nothing of
+    training seeds; length is a share of the longest episode, errors are in m/s and
+    rad/s, and falls are shares of episodes that ended early, by cause.
+    """
     found = {}
     for name, episodes in evaluation.columns.items():
         won = evaluation.won(name)
-        found[name] = Summary(
-            success=float(won.mean()),
-            interval=wilson_interval(int(won.sum()), len(won)),
-            episodes=len(won),
-            length=float(episodes.length.mean()) / evaluation.suite.task.max_steps,
-            tracking_error=float(episodes.tracking_error.mean()),
-            yaw_error=float(episodes.yaw_error.mean()),
-            falls={
+        found[name] = {
+            "success": float(won.mean()),
+            "interval": encode(wilson_interval(int(won.sum()), len(won))),
+            "episodes": len(won),
+            "length": float(episodes.length.mean()) / evaluation.suite.task.max_steps,
+            "tracking_error": float(episodes.tracking_error.mean()),
+            "yaw_error": float(episodes.yaw_error.mean()),
+            "falls": {
                 cause: float(np.mean(episodes.cause == number))
                 for number, cause in enumerate(FALL_CAUSES)
                 if number > 0
             },
-        )
+        }
     return found
 
 
@@ -118,9 +103,9 @@ def to_json(
         "suite": {"name": suite.name, "hash": suite.digest, "severity": suite.severity},
         "columns": {
             name: {
-                **encode(summary),
+                **summary,
                 "impossible": impossible.get(name),
-                "stand": floor[name].success if name in floor else None,
+                "stand": floor[name]["success"] if name in floor else None,
                 "hash": suite.frozen[name].digest,
             }
             for name, summary in summaries(evaluation).items()

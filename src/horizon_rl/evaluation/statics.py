@@ -15,7 +15,6 @@ from itertools import product
 
 import mujoco
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
@@ -29,6 +28,8 @@ SWINGS = (0.0, 0.2, -0.2, 0.4, -0.4)
 """Angles by which all thighs are swung, rad: feet further back or forth."""
 LEANS = (0.0, 0.2, -0.2, 0.4, -0.4)
 """Angles by which all hips are turned, rad: feet further left or right."""
+SIDES = np.kron(np.eye(4), [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
+"""The forces along the ground at each foot that friction limits, [16, 12]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +63,10 @@ def impossible(pool: Pool) -> np.ndarray:
     stances = [_measure_pose(pool.robot, pose) for pose in _poses(pool.robot)]
     found = np.ones(len(pool), dtype=bool)
     # Most can be held with the least forces that balance them, which takes no program.
-    for check in (_held_by_least_forces, _held_by_any_forces):
+    for find_forces in (_balance_with_least, _balance_within_limits):
         for stance in stances:
             ids = np.flatnonzero(found)
-            found[ids] = ~check(pool, ids, stance)
+            found[ids] = ~find_forces(*_demands(pool, ids, stance), stance.balance)
     return found
 
 
@@ -96,74 +97,35 @@ def _measure_pose(robot: Robot, pose: np.ndarray) -> PoseGeometry:
     data.qpos[robot.qpos_adr] = robot.source_position(pose)
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
-    sign = robot.joint_sign
 
     def jacobian(point: np.ndarray, body: int) -> np.ndarray:
         found = np.zeros((3, model.nv))
         mujoco.mj_jac(model, data, found, None, point, body)
-        return found[:, robot.dof_adr] * sign
+        return found[:, robot.dof_adr] * robot.joint_sign
 
     feet = data.geom_xpos[robot.foot_geom_ids].copy()
     bodies = model.geom_bodyid[robot.foot_geom_ids]
+    moments = [np.cross(np.eye(3), foot) for foot in feet]
+    lifts = [jacobian(p, b) for p, b in zip(feet, bodies, strict=True)]
+    rises = [jacobian(data.xipos[b], b)[2] for b in range(model.nbody)]
     return PoseGeometry(
         links=data.xpos.copy(),
         rotation=data.xmat.reshape(-1, 3, 3).copy(),
-        balance=np.concatenate(
-            [
-                np.hstack([np.eye(3)] * 4),
-                np.hstack([np.cross(np.eye(3), p) for p in feet]),
-            ]
-        ),
-        torque=-np.concatenate(
-            [jacobian(p, b) for p, b in zip(feet, bodies, strict=True)]
-        ).T,
-        link_jacobian=np.stack(
-            [jacobian(data.xipos[b], b)[2] for b in range(model.nbody)]
-        ),
+        balance=np.block([[np.eye(3)] * 4, moments]),
+        torque=-np.concatenate(lifts).T,
+        link_jacobian=np.stack(rises),
     )
-
-
-def _held_by_least_forces(
-    pool: Pool, ids: np.ndarray, stance: PoseGeometry
-) -> np.ndarray:
-    """Tell which are held by the smallest foot forces that balance them, [len(ids)]."""
-    load, offset = _demands(pool, ids, stance)
-    forces = load @ np.linalg.pinv(stance.balance).T
-    x, y, z = np.moveaxis(forces.reshape(-1, 4, 3), -1, 0)
-    friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
-    grips = np.maximum(np.abs(x), np.abs(y)) <= friction * z
-    strong = np.abs(forces @ stance.torque.T + offset) <= pool.effort[ids]
-    return np.logical_and(grips.all(axis=1), strong.all(axis=1), dtype=bool)
-
-
-def _held_by_any_forces(
-    pool: Pool, ids: np.ndarray, stance: PoseGeometry
-) -> np.ndarray:
-    """Look for foot forces that hold each instance up, by linear programming."""
-    loads, offsets = _demands(pool, ids, stance)
-    friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
-    held = np.zeros(len(ids), dtype=bool)
-    for k, i in enumerate(ids):
-        limit, offset = pool.effort[i], offsets[k]
-        found = linprog(
-            np.zeros(12),
-            A_ub=np.concatenate([stance.torque, -stance.torque, _cone(friction[k])]),
-            b_ub=np.concatenate([limit - offset, limit + offset, np.zeros(16)]),
-            A_eq=stance.balance,
-            b_eq=loads[k],
-            bounds=[(None, None), (None, None), (0.0, None)] * 4,
-            method="highs",
-        )
-        held[k] = found.status == 0
-    return held
 
 
 def _demands(
     pool: Pool, ids: np.ndarray, stance: PoseGeometry
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the feet must bear, force and moment [n, 6], and the motors [n, 12].
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what forces at the feet, f [4 x 3], must do for each instance.
 
-    The motors' part is the weight of the links, which the ground's forces then lift.
+    Returns:
+        Force and moment that they must add up to, [n, 6], then A [n, 40, 12] and b
+        [n, 40] with A f <= b: each motor within its torque either way, and each foot
+        within |f_x|, |f_y| <= mu f_z, the pyramid around the friction cone.
     """
     ipos = pool.fields["body_ipos"][ids]
     centres = stance.links + np.einsum("bij,nbj->nbi", stance.rotation, ipos)
@@ -174,11 +136,35 @@ def _demands(
     pull[:, :, 2] = -weights
     force += pull.sum(axis=1)
     moment += np.cross(centres, pull).sum(axis=1)
-    return -np.concatenate([force, moment], axis=1), weights @ stance.link_jacobian
+    # The motors bear the weight of the links, which the ground's forces then lift.
+    borne, effort = weights @ stance.link_jacobian, pool.effort[ids]
+    friction = pool.fields["geom_friction"][ids][:, pool.robot.foot_geom_ids, 0]
+    cones = [SIDES - np.kron(np.diag(mu), [[0, 0, 1]] * 4) for mu in friction]
+    limits = np.tile(np.concatenate([stance.torque, -stance.torque]), (len(ids), 1, 1))
+    return (
+        -np.concatenate([force, moment], axis=1),
+        np.concatenate([limits, np.reshape(cones, (-1, 16, 12))], axis=1),
+        np.concatenate([effort - borne, effort + borne, np.zeros((len(ids), 16))], 1),
+    )
 
 
-def _cone(friction: np.ndarray) -> np.ndarray:
-    """Return rows that say |f_x|, |f_y| <= mu f_z: the pyramid around the cone."""
-    sides = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
-    cones = ([[*side, -mu] for side in sides] for mu in friction)
-    return np.asarray(block_diag(*cones))
+def _balance_with_least(
+    load: np.ndarray, limits: np.ndarray, bounds: np.ndarray, balance: np.ndarray
+) -> np.ndarray:
+    """Tell which are held by the smallest forces that balance them, [n]."""
+    forces = load @ np.linalg.pinv(balance).T
+    return (np.einsum("nij,nj->ni", limits, forces) <= bounds).all(axis=1)
+
+
+def _balance_within_limits(
+    load: np.ndarray, limits: np.ndarray, bounds: np.ndarray, balance: np.ndarray
+) -> np.ndarray:
+    """Tell which can be held by any forces, by linear programming, [n]."""
+    ranges = [(None, None), (None, None), (0.0, None)] * 4
+    return np.array(
+        [
+            linprog(np.zeros(12), a, b, balance, wrench, ranges, "highs").status == 0
+            for a, b, wrench in zip(limits, bounds, load, strict=True)
+        ],
+        dtype=bool,
+    )

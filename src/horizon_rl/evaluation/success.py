@@ -62,9 +62,8 @@ def read_results(file: Path, name: str | None = None) -> list[Result]:
     found = find_results(data if isinstance(data, list) else [data], name)
     if not found:
         raise InputError(
-            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}' at severity "
-            f"{SEVERITY:g}; accepted: what `horizon eval --severity {SEVERITY:g} --json "
-            "FILE` writes"
+            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}'; accepted: what "
+            f"`horizon eval --severity {SEVERITY:g} --json FILE` writes"
         )
     return found
 
@@ -137,25 +136,22 @@ def read_curve(file: Path) -> list[CurvePoint]:
 
 def make_curves(points: Sequence[CurvePoint]) -> tuple[Curve, ...]:
     """Group points into curves, and compare these at equal cost."""
-    seeds: dict[str, dict[int, dict[float, float]]] = {}
-    for p in points:
-        mine = seeds.setdefault(p.method, {}).setdefault(p.seed, {})
-        if mine.setdefault(p.env_steps, p.success) != p.success:
+    curves: dict[str, dict[int, dict[float, float]]] = {}
+    for p in sorted(points, key=lambda p: p.env_steps):
+        line = curves.setdefault(p.method, {}).setdefault(p.seed, {})
+        if line.setdefault(p.env_steps, p.success) != p.success:
             raise InputError(
                 f"the curve of '{p.method}' has two successes of seed {p.seed} at "
                 f"{p.env_steps:g} env steps"
             )
-    common = min(max(line) for by_seed in seeds.values() for line in by_seed.values())
+    common = min(max(line) for lines in curves.values() for line in lines.values())
     return tuple(
         Curve(
             method=method,
-            seeds={seed: tuple(sorted(line.items())) for seed, line in mine.items()},
-            at_cost={
-                f"{share:g}": _success_at(share * common, mine.values())
-                for share in SHARES
-            },
+            seeds={seed: tuple(line.items()) for seed, line in lines.items()},
+            at_cost={f"{x:g}": _success_at(x * common, lines.values()) for x in SHARES},
         )
-        for method, mine in seeds.items()
+        for method, lines in curves.items()
     )
 
 
@@ -163,7 +159,7 @@ def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread 
     """Interpolate between checkpoints; never before the first."""
     if any(steps < min(line) for line in lines):
         return None
-    values = [np.interp(steps, sorted(x), [x[k] for k in sorted(x)]) for x in lines]
+    values = [np.interp(steps, [*line], [*line.values()]) for line in lines]
     return spread_by_column(np.array(values)[:, None])[0]
 
 

@@ -221,9 +221,9 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
         f"with the episode fraction: {length}, with the score: {score}.",
     ]
     for count, what in (
-        (d.left_out.baseline, "phase(s) at the baseline"),
-        (d.left_out.clock, "phase(s) by the clock"),
-        (d.left_out.no_rollback, "phase(s) without rollback"),
+        (d.left_out["baseline"], "phase(s) at the baseline"),
+        (d.left_out["clock"], "phase(s) by the clock"),
+        (d.left_out["no_rollback"], "phase(s) without rollback"),
         (runs_left_out, "run(s) without gate C"),
     ):
         notes += [f"Left out: {count} {what}."] if count else []

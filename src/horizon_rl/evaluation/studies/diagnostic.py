@@ -6,7 +6,7 @@ length that predicts less than the whole gate does is survival without progress.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal, get_args
 
@@ -18,6 +18,9 @@ from horizon_rl.support.errors import require
 
 Outcome = Literal["full pass", "checkpoint fail", "tracking fail", "low length"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+LEFT_OUT = ("baseline", "clock", "no_rollback")
+"""Why phases are left out: no frontier was on trial yet, levels rose by the clock, or a
+failed candidate counted as mastered."""
 MIN_PHASES = 3
 """A rank correlation of fewer says nothing."""
 
@@ -65,18 +68,6 @@ class Correlation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
-    """Phases whose gain does not depend on what they showed, by reason."""
-
-    baseline: int = 0
-    """No frontier was on trial yet."""
-    clock: int = 0
-    """Levels rose by the clock."""
-    no_rollback: int = 0
-    """A failed candidate counted as mastered."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """The table of the diagnostic over all runs, and its two correlations."""
 
@@ -86,7 +77,8 @@ class Diagnostic:
     rows: tuple[OutcomeRow, ...]
     length_correlation: Correlation
     score_correlation: Correlation
-    left_out: LeftOut
+    left_out: dict[str, int]
+    """Phases whose gain does not depend on what they showed, by reason."""
 
 
 def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
@@ -101,7 +93,7 @@ def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
         rows=tuple(_summarise(phases, outcome) for outcome in OUTCOMES),
         length_correlation=_correlate((p.length, p.gain) for p in phases),
         score_correlation=_correlate((p.score, p.gain) for p in phases),
-        left_out=LeftOut(**{f.name: why.count(f.name) for f in fields(LeftOut)}),
+        left_out={reason: why.count(reason) for reason in LEFT_OUT},
     )
 
 
@@ -154,7 +146,7 @@ def _checkpoint_ratio(entry: Entry) -> float | None:
 
 
 def _why_left_out(entry: Entry, cfg: CurriculumCfg) -> str | None:
-    """Return the field of `LeftOut` that counts it, if any."""
+    """Return why a phase says nothing of the gates, if so."""
     if entry.decision.kind in ("baseline", "clock"):
         return entry.decision.kind
     return None if cfg.rollback else "no_rollback"
@@ -181,10 +173,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _correlate(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
     known = [pair for pair in pairs if None not in pair]
+    values, gains = [x for x, _ in known], [gain for _, gain in known]
     rho = None
-    if len(known) >= MIN_PHASES and all(
-        len(set(x)) > 1 for x in zip(*known, strict=True)
-    ):
-        result: Any = spearmanr(*zip(*known, strict=True))
+    if len(known) >= MIN_PHASES and len(set(values)) > 1 and len(set(gains)) > 1:
+        result: Any = spearmanr(values, gains)
         rho = float(result.statistic)
     return Correlation(rho=rho, phases=len(known))

@@ -58,7 +58,7 @@ def measure_gate_stability(run: RunFiles, rng: np.random.Generator) -> GateStabi
         if verdict is None or now is None or then is None or len(now) != len(then):
             continue
         ids = rng.integers(len(now), size=(REPEATS, len(now)))
-        passed = _gate(now[ids].mean(axis=1), then[ids].mean(axis=1), gates)
+        passed = passes_gate_c(now[ids].mean(axis=1), then[ids].mean(axis=1), gates)
         overturned[verdict].append(float(np.mean(passed != verdict)))
     paired, unpaired, halves = np.mean(rates, axis=0).tolist() if rates else [None] * 3
     return GateStability(
@@ -79,17 +79,12 @@ def _fail_itself(
 ) -> list[float]:
     """Return how often a policy fails against itself: paired, unpaired, in halves."""
     n, half = len(own), len(own) // 2
-    whole = own.mean(axis=0)[None]
+    whole = own.mean(axis=0)
     draws = own[rng.integers(n, size=(2, REPEATS, n))].mean(axis=2)
     shuffled = own[rng.permuted(np.tile(np.arange(n), (REPEATS, 1)), axis=1)]
     halves = shuffled[:, :half].mean(axis=1), shuffled[:, half : 2 * half].mean(axis=1)
     pairs = ((whole, whole), draws, halves)
-    return [1.0 - float(np.mean(_gate(x, y, gates))) for x, y in pairs]
-
-
-def _gate(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
-    """Map means (error, return), [n, 2] each, to whether gate C passes, [n]."""
-    return passes_gate_c(now[:, 0], now[:, 1], then[:, 0], then[:, 1], gates)
+    return [1.0 - float(np.mean(passes_gate_c(x, y, gates))) for x, y in pairs]
 
 
 def _pairs(arrays: Arrays, probe: str) -> np.ndarray | None:

@@ -1,8 +1,9 @@
 """How long episodes got in training, and whether that still grew."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -48,31 +49,24 @@ def find_length_trends(run: RunFiles) -> LengthTrends:
     """Smooth the run's two records of episode length."""
     evidence = [entry.evidence for entry in run.entries]
     spent = np.cumsum([e.env_steps for e in evidence], dtype=float)
-    window = [e.length for e in evidence]
-    return LengthTrends(
-        rollouts=_smooth(*_rollout_lengths(run)), window=_smooth(spent, window)
-    )
+    window = zip(spent, (e.length for e in evidence), strict=True)
+    return LengthTrends(rollouts=_smooth(_rollout_lengths(run)), window=_smooth(window))
 
 
-def _rollout_lengths(run: RunFiles) -> tuple[list[int | None], list[float | None]]:
-    """Return env steps and episode lengths of all iterations but a phase's first ones."""
-    per_iteration = find(
-        run.journal.header.context, int, "train", "learner", "ppo", "num_steps"
-    )
-    wait = -(-(run.longest or 0) // (per_iteration or 1))
+def _rollout_lengths(run: RunFiles) -> Iterator[tuple[int | None, float | None]]:
+    """Yield env steps and episode length of all iterations but a phase's first ones."""
+    ppo = find(run.context, dict, "train", "learner", "ppo") or {}
+    wait = ceil((run.longest or 0) / ppo.get("num_steps", 1))
     done: Counter[Any] = Counter()
-    steps, lengths = [], []
     for line in run.metrics:
         done[line.get("phase")] += 1
         if done[line.get("phase")] >= wait:
-            steps.append(find(line, int, "env_steps"))
-            lengths.append(find(line, NUMBER, "episode_length"))
-    return steps, lengths
+            yield find(line, int, "env_steps"), find(line, NUMBER, "episode_length")
 
 
-def _smooth(x: Iterable[float | None], y: Iterable[float | None]) -> LengthTrend | None:
+def _smooth(points: Iterable[tuple[float | None, float | None]]) -> LengthTrend | None:
     """Average over the last part of the run at every point; None for too few points."""
-    known = [pair for pair in zip(x, y, strict=True) if None not in pair]
+    known = [pair for pair in points if None not in pair]
     pairs = np.array(known, dtype=float).reshape(-1, 2)
     steps, lengths = pairs[np.isfinite(pairs).all(axis=1)].T
     if len(steps) < 2:

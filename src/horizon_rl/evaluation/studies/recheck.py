@@ -7,7 +7,6 @@ of the code that judged the run is used.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -93,10 +92,9 @@ def recompute(arrays: Arrays, reference: Arrays, longest: int) -> Numbers:
         "tracking_error": finite_mean(arrays.get("window_error")),
         "episodes": float(len(arrays.get("window_length", ()))),
     }
-    for probe in ("checkpoint", "candidate", "anchor"):
-        for what in ("error", "return"):
-            numbers[f"{probe}_{what}"] = finite_mean(arrays.get(f"{probe}_{what}"))
     for what in ("error", "return"):
+        for probe in ("checkpoint", "candidate", "anchor"):
+            numbers[f"{probe}_{what}"] = finite_mean(arrays.get(f"{probe}_{what}"))
         # A phase cut short was not probed, and has no reference on record either.
         compared = f"checkpoint_{what}" in arrays
         own = reference.get(f"candidate_{what}") if compared else None
@@ -104,8 +102,9 @@ def recompute(arrays: Arrays, reference: Arrays, longest: int) -> Numbers:
     return numbers
 
 
-def passes_gate_c(error: Any, value: Any, e: Any, r: Any, gates: GateCfg) -> np.ndarray:
-    """Compare errors and returns with a reference's `e` and `r`; NaN passes nothing."""
+def passes_gate_c(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
+    """Compare (error, return) [..., 2] with a reference's; NaN passes nothing."""
+    (error, value), (e, r) = np.moveaxis(now, -1, 0), np.moveaxis(then, -1, 0)
     near = error <= (1.0 + gates.error_margin) * e + gates.error_slack
     return np.asarray(near & (value >= r - gates.return_margin * np.abs(r)))
 
@@ -149,24 +148,21 @@ def _compare_verdict(
     )
     preserved = None
     if gates.preservation and has_commit:
-        now = x["checkpoint_error"], x["checkpoint_return"]
-        then = x["reference_error"], x["reference_return"]
-        preserved = bool(passes_gate_c(*now, *then, gates))
+        now = np.array([x["checkpoint_error"], x["checkpoint_return"]])
+        then = np.array([x["reference_error"], x["reference_return"]])
+        preserved = bool(passes_gate_c(now, then, gates))
     action = "commit"
     if not (feasible and preserved is not False) and entry.proposal.kind != "clock":
         failed = "rollback" if cfg.rollback else "commit"
         action = "hold" if entry.proposal.kind == "baseline" else failed
-    words = {None: "not judged", False: "failed", True: "passed"}
     verdict = entry.decision.verdict
-    judged = {"L": (verdict.feasible, feasible), "C": (verdict.preserved, preserved)}
-    whats = [
-        f"gate {gate} {words[was]}, recomputed {words[now]}"
-        for gate, (was, now) in judged.items()
-        if was is not now
-    ]
-    if action != entry.decision.action:
-        whats.append(f"{entry.decision.action} should be {action}")
-    return whats
+    words = {None: "not judged", False: "failed", True: "passed"}
+    compared = (
+        ("gate L", words[verdict.feasible], words[feasible]),
+        ("gate C", words[verdict.preserved], words[preserved]),
+        ("decision", entry.decision.action, action),
+    )
+    return [f"{x} {was}, recomputed {now}" for x, was, now in compared if was != now]
 
 
 def finite_mean(values: np.ndarray | None) -> float | None:
