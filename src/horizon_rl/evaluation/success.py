@@ -137,7 +137,7 @@ def read_curve(file: Path) -> list[CurvePoint]:
 def make_curves(points: Sequence[CurvePoint]) -> tuple[Curve, ...]:
     """Group points into curves, and compare these at equal cost."""
     curves: dict[str, dict[int, dict[float, float]]] = {}
-    for p in sorted(points, key=lambda p: p.env_steps):
+    for p in points:
         line = curves.setdefault(p.method, {}).setdefault(p.seed, {})
         if line.setdefault(p.env_steps, p.success) != p.success:
             raise InputError(
@@ -148,7 +148,7 @@ def make_curves(points: Sequence[CurvePoint]) -> tuple[Curve, ...]:
     return tuple(
         Curve(
             method=method,
-            seeds={seed: tuple(line.items()) for seed, line in lines.items()},
+            seeds={seed: tuple(sorted(line.items())) for seed, line in lines.items()},
             at_cost={f"{x:g}": _success_at(x * common, lines.values()) for x in SHARES},
         )
         for method, lines in curves.items()
@@ -159,7 +159,8 @@ def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread 
     """Interpolate between checkpoints; never before the first."""
     if any(steps < min(line) for line in lines):
         return None
-    values = [np.interp(steps, [*line], [*line.values()]) for line in lines]
+    curves = [np.array(sorted(line.items())).T for line in lines]
+    values = [np.interp(steps, *curve) for curve in curves]
     return spread_by_column(np.array(values)[:, None])[0]
 
 
