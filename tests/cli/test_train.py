@@ -186,10 +186,13 @@ def test_several_ranks_speak_once(run):
         (["--resume", "nowhere"], "leave out --preset and --policy"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
         (["--table", "-1"], "table is -1; accepted: at least 0"),
-        (["--device", "tpu"], "unknown device 'tpu'. Accepted: auto, cpu, cuda"),
+        (
+            ["--device", "tpu"],
+            "device 'tpu': there is no such device. Accepted: auto, cpu, cuda",
+        ),
         pytest.param(
             ["--device", "cuda"],
-            "torch sees no GPU for device 'cuda'",
+            "device 'cuda': torch sees no GPU",
             marks=pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU"),
         ),
     ],

@@ -324,7 +324,7 @@ def test_devices_that_are_not_there_are_refused_with_what_to_do(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(torch.cuda, "is_available", lambda: False)
         assert make_backend(robot, 1, "auto").device.type == "cpu"
-        with pytest.raises(InputError, match="torch sees no GPU.*or take 'cpu'"):
+        with pytest.raises(InputError, match="torch sees no GPU.*Accepted: auto, cpu"):
             make_backend(robot, 1, "cuda")
     monkeypatch.setattr("horizon_rl.physics.select.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'horizon-rl\[gpu\]'"):

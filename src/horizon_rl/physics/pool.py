@@ -3,11 +3,14 @@
 A world that resets takes a row of the pool: no model is compiled and no constant is
 computed on the way. A frozen pool is also what an evaluation suite consists of.
 """
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import mujoco
 import numpy as np
 from mjbatch import Batch
 
@@ -16,7 +19,6 @@ from horizon_rl.physics import effects as known_effects
 from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, draft_pool
 from horizon_rl.physics.effects import Effect
 from horizon_rl.physics.motors import with_servos
-from horizon_rl.physics.reach import reach_down
 from horizon_rl.robots import REFERENCE, Morphology, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
 
@@ -72,10 +74,8 @@ def sample_pool(
 ) -> Pool:
     """Draw n instances from `distribution`, each with one of the bodies `robots`."""
     if not robots or n < 1:
-        raise InputError(
-            f"a pool of {n} instances of {len(robots)} bodies; at least 1 of each is "
-            "needed"
-        )
+        asked = f"a pool of {n} instances of {len(robots)} bodies"
+        raise InputError(f"{asked}; at least 1 of each is needed")
     body_ids = rng.integers(len(robots), size=n)
     instances = distribution.sample(catalogue, n, rng)
     return build_pool(robots, catalogue, instances, body_ids, effects)
@@ -135,6 +135,36 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
     return Pool(robot=pools[0].robot, **joined)
 
 
+def reach_down(
+    model: mujoco.MjModel, geom: int, size: np.ndarray, up: np.ndarray
+) -> np.ndarray:
+    """Return how far a geom reaches below its centre, [n].
+
+    Args:
+        model: says what shape the geom has.
+        geom: its id.
+        size: [n, 3] its size in each world.
+        up: [n, 3] the world's vertical in the geom's frame.
+    """
+    across = np.sqrt(np.clip(1.0 - up[:, 2] ** 2, 0.0, 1.0))
+    match mujoco.mjtGeom(int(model.geom_type[geom])):
+        case mujoco.mjtGeom.mjGEOM_SPHERE:
+            return size[:, 0]
+        case mujoco.mjtGeom.mjGEOM_CAPSULE:
+            return size[:, 0] + size[:, 1] * np.abs(up[:, 2])
+        case mujoco.mjtGeom.mjGEOM_CYLINDER:
+            return size[:, 0] * across + size[:, 1] * np.abs(up[:, 2])
+        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+            return np.linalg.norm(size * up, axis=1)
+        case mujoco.mjtGeom.mjGEOM_BOX:
+            return np.sum(size * np.abs(up), axis=1)
+        case _:
+            mesh = model.geom_dataid[geom]
+            first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+            vertices = model.mesh_vert[first : first + count]
+            return -np.min(up @ vertices.T, axis=1)
+
+
 def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None:
     for name in instances:
         if name not in catalogue.parameters:
@@ -153,11 +183,11 @@ def _check_motors(
     for name in ("stiffness", "damping", "effort", "velocity_limit"):
         unknown_rows = np.isnan(getattr(draft, name)).any(axis=1)
         if unknown_rows.any():
-            robot = robots[body_ids[int(np.argmax(unknown_rows))]]
+            robot = robots[body_ids[np.argmax(unknown_rows)]]
             parameter = "effort_limit" if name == "effort" else name
             raise InputError(
-                f"nothing tells the {name.replace('_', ' ')} of '{robot.name}': its "
-                f"facts do not, and the catalogue has no actuation.{parameter}"
+                f"nothing tells the {name} of '{robot.name}': its facts do not, and the "
+                f"catalogue has no actuation.{parameter}"
             )
 
 

@@ -48,24 +48,22 @@ def check_device(name: str | torch.device) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         device = torch.device("meta")
+    on_gpu = device.type == "cuda"
+    if on_gpu and device.index is None and torch.cuda.is_available():
+        device = torch.device("cuda", torch.cuda.current_device())
     if device.type not in ("cpu", "cuda"):
-        raise InputError(f"unknown device '{name}'. Accepted: {ACCEPTED}")
-    if missing := _missing():
-        raise InputError(
-            f"device '{name}' needs {missing}: pip install 'horizon-rl[gpu]'"
-        )
-    if device.type == "cpu":
+        why = "there is no such device"
+    elif missing := _missing():
+        why = f"needs {missing}: pip install 'horizon-rl[gpu]'"
+    elif on_gpu and not torch.cuda.is_available():
+        why = "torch sees no GPU: check the driver and that torch is a CUDA build"
+    elif on_gpu and device.index >= torch.cuda.device_count():
+        why = f"there are {torch.cuda.device_count()} GPUs, from cuda:0 on"
+    elif on_gpu and (needed := _newer_driver()):
+        why = needed
+    else:
         return device
-    if not torch.cuda.is_available():
-        raise InputError(
-            f"torch sees no GPU for device '{name}': check the driver and that torch "
-            "is a CUDA build, or take 'cpu'"
-        )
-    number = torch.cuda.current_device() if device.index is None else device.index
-    if number >= (count := torch.cuda.device_count()):
-        raise InputError(f"no device '{name}': there are {count} GPUs, from cuda:0 on")
-    _check_driver()
-    return torch.device("cuda", number)
+    raise InputError(f"device '{name}': {why}. Accepted: {ACCEPTED}")
 
 
 def _missing() -> str:
@@ -73,15 +71,16 @@ def _missing() -> str:
     return " and ".join(n for n in ("warp", "mujoco_warp") if find_spec(n) is None)
 
 
-def _check_driver() -> None:
-    """Refuse a driver that torch can use and Warp cannot."""
+def _newer_driver() -> str:
+    """Say which driver Warp needs where torch can use the one there is; else nothing."""
     import warp as wp
 
     wp.init()
-    if not wp.is_cuda_available():
-        driver = ".".join(map(str, wp.get_cuda_driver_version() or ["unknown"]))
-        needed = ".".join(map(str, wp.get_cuda_toolkit_version() or ["unknown"]))
-        raise InputError(
-            f"the GPU driver (CUDA {driver}) is too old for Warp {wp.config.version}, "
-            f"made for CUDA {needed}: update the driver, or take device 'cpu'"
-        )
+    if wp.is_cuda_available():
+        return ""
+    driver = ".".join(map(str, wp.get_cuda_driver_version() or ["unknown"]))
+    needed = ".".join(map(str, wp.get_cuda_toolkit_version() or ["unknown"]))
+    return (
+        f"the driver (CUDA {driver}) is too old for Warp {wp.config.version}, made for "
+        f"CUDA {needed}: update the driver, or take 'cpu'"
+    )

@@ -5,7 +5,7 @@
 import mujoco
 import numpy as np
 
-from horizon_rl.physics.reach import reach_down
+from horizon_rl.physics.pool import reach_down
 from horizon_rl.robots import Robot
 
 
