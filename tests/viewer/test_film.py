@@ -17,14 +17,14 @@ from horizon_rl.cli import main
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots.picture import choose_gl
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer import movie
+from horizon_rl.viewer import film as movie
+from horizon_rl.viewer.film import MovieCfg, parse_size
 from horizon_rl.viewer.montage import (
     PAPER_ROBOTS,
     draw_parade,
     film_parade,
     start_parade,
 )
-from horizon_rl.viewer.movie import MovieCfg, parse_size
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Studio, look_at
@@ -119,8 +119,8 @@ def test_broken_off_video_leaves_what_was_there(tmp_path):
         ("base-mlp --video film.mp4 --seconds 0", "--seconds is 0"),
         ("base-mlp --video film.mp4 --scenario ood:mas", "did you mean 'mass'"),
         ("base-mlp --video film.mp4 --robot go3", "unknown robot 'go3'"),
-        ("base-mlp --versus core-mlp", "--versus goes with --video"),
-        ("base-mlp --seconds 3", "--seconds goes with --video"),
+        ("base-mlp --versus core-mlp", "--fps go with --video"),
+        ("base-mlp --seconds 3", "--fps go with --video"),
         ("base-mlp --montage --robot go2", "its own robots"),
         ("base-mlp --montage --picture a.jpg", "must end in .png"),
         ("base-mlp --montage --catalogue extended", "the paper's baseline"),

@@ -27,9 +27,7 @@ READOUT = Readout(
     effort_nm=40.0,
     mass_kg=15.0,
     fallen="",
-    fallen_s=0.0,
     falls=0,
-    since_fall_s=1.0,
 )
 
 MASS = Parameter(name="scale", baseline=Range(0.9, 1.1), limit=Range(0.4, 5.0))

@@ -15,10 +15,9 @@ from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.body_variant import BodyVariant
+from horizon_rl.viewer.body import BodyVariant, read_state
 from horizon_rl.viewer.session import Pace, Session
 from horizon_rl.viewer.setup import free_setup, load_scenario
-from horizon_rl.viewer.state_transfer import read_state
 
 
 def start(policy: str = "stand", robot: str = "go2") -> Session:

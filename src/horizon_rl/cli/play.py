@@ -21,20 +21,24 @@ from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("viewer"):
     from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
-    from horizon_rl.viewer.film import film
-    from horizon_rl.viewer.movie import (
+    from horizon_rl.viewer.film import (
         GIF_FPS,
         MovieCfg,
         check_movie,
+        film,
         parse_size,
         write_movie,
         write_picture,
     )
     from horizon_rl.viewer.session import Session
-    from horizon_rl.viewer.setup import Setup, free_setup, load_scenario
+    from horizon_rl.viewer.setup import free_setup, load_scenario
 
 FREE_S, MONTAGE_S = 10.0, 6.0
 WALK = (0.8, 0.0, 0.0)
+MONTAGE_ALONE = (
+    "--montage has its own robots, at the paper's baseline: leave out --scenario, "
+    "--robot, --catalogue"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,53 +90,59 @@ def run(cmd: PlayCmd) -> None:
         setup = load_scenario(cmd.scenario, cmd.robot, catalogue)
     else:
         setup = free_setup(cmd.robot or "go2", catalogue)
+    # On film, in a scenario, exactly what `horizon eval` has counted.
+    exact = bool(cmd.video and cmd.scenario)
+    policies = filter(None, (cmd.policy, cmd.versus))
+    sessions = [Session(_load(policy), setup, exact) for policy in policies]
+    for session in sessions:
+        if not cmd.scenario:
+            session.drive(np.array(cmd.command or WALK))
     if cmd.video:
-        _film(cmd, cmd.video, setup)
+        seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
+        cfg = _movie_cfg(cmd, cmd.video, MovieCfg())
+        _write(cmd.video, film(sessions, cfg, seconds), cfg, seconds)
+        for session in sessions:
+            end, error = session.describe_end(), session.readout().error
+            print(f"{session.policy.name}: {end}, error {error:.2f} m/s")
         return
-    session = _start(cmd.policy, setup, cmd)
-    session.auto_reset = True
+    sessions[0].auto_reset = True
     try:
-        if cmd.native:
-            from horizon_rl.viewer.native import HELP, play_native
-
-            print(HELP)
-            play_native(session)
-        else:
-            _serve(cmd, session)
+        _play(cmd, sessions[0])
     except KeyboardInterrupt:
         print("bye")
 
 
 def _check(cmd: PlayCmd) -> None:
     """Refuse what cannot end well, or would be ignored silently."""
-    films = cmd.video is not None or cmd.montage
-    for flag in ("versus", "seconds", "size", "fps"):
-        fits = films and not (flag == "versus" and cmd.montage)
-        if getattr(cmd, flag) is not None and not fits:
-            raise InputError(f"--{flag} goes with --video FILE")
-    if cmd.picture and not cmd.montage:
-        raise InputError("--picture goes with --montage")
-    if cmd.native and films:
-        raise InputError("--native opens a window: leave out --video and --montage")
+    given = [getattr(cmd, flag) for flag in ("versus", "seconds", "size", "fps")]
+    for_film = any(value is not None for value in given)
+    films, own = cmd.video or cmd.montage, cmd.scenario or cmd.robot or cmd.catalogue
+    for refused, why in (
+        (for_film and not films, "--versus, --seconds, --size, --fps go with --video"),
+        (
+            cmd.versus and cmd.montage,
+            "--versus films one scenario: leave out --montage",
+        ),
+        (cmd.picture and not cmd.montage, "--picture goes with --montage"),
+        (cmd.native and films, "--native opens a window: leave out --video, --montage"),
+        (cmd.command and cmd.scenario, "scenarios have commands: leave out --command"),
+        (cmd.montage and own, MONTAGE_ALONE),
+    ):
+        if refused:
+            raise InputError(why)
     if cmd.native:
         from horizon_rl.viewer.native import check_display
 
         check_display()
-    if cmd.montage and (cmd.scenario or cmd.robot or cmd.catalogue):
-        raise InputError(
-            "--montage has its own robots, at the paper's baseline: leave out "
-            "--scenario, --robot, --catalogue"
-        )
     if cmd.seconds is not None:
         require("--seconds", cmd.seconds, 0.02, 600.0)
-    if cmd.command and cmd.scenario:
-        raise InputError("a scenario has commands of its own: leave out --command")
     for value in cmd.command or ():
         require("--command", value, -5.0, 5.0)
     require("--port", cmd.port, 0, 65535)
-    if cmd.video:
-        check_file("--video", cmd.video)
-        check_movie(cmd.video)
+    if cmd.video or (cmd.montage and not cmd.picture):
+        video = cmd.video or Path("montage.mp4")
+        check_file("--video", video)
+        check_movie(video)
     if cmd.picture:
         check_file("--picture", cmd.picture, ".png")
 
@@ -142,17 +152,16 @@ def _load(text: str) -> EvaluatedPolicy:
     return load_policy(source, name or Path(source).name)
 
 
-def _start(policy: str, setup: Setup, cmd: PlayCmd, exact: bool = False) -> Session:
-    session = Session(_load(policy), setup, exact)
-    if not setup.scenario:
-        session.drive(np.array(cmd.command or WALK))
-    return session
+def _play(cmd: PlayCmd, session: Session) -> None:
+    if cmd.native:
+        from horizon_rl.viewer.native import HELP, play_native
 
-
-def _serve(cmd: PlayCmd, session: Session) -> None:
+        print(HELP)
+        play_native(session)
+        return
     with needs_extra("viewer"):
         from horizon_rl.viewer.page import Page
-    from horizon_rl.viewer.panel import Panel
+        from horizon_rl.viewer.panel import Panel
 
     source = split_name(cmd.policy)[1]
     page = Page(session, cmd.host, cmd.port)
@@ -161,58 +170,32 @@ def _serve(cmd: PlayCmd, session: Session) -> None:
     page.run()
 
 
-def _film(cmd: PlayCmd, path: Path, setup: Setup) -> None:
-    policies = [policy for policy in (cmd.policy, cmd.versus) if policy]
-    # In a scenario exactly what `horizon eval` has counted.
-    exact = bool(setup.scenario)
-    sessions = [_start(policy, setup, cmd, exact) for policy in policies]
-    seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
-    cfg = _movie_cfg(cmd, MovieCfg())
-    _write(path, film(sessions, cfg, seconds), cfg, seconds)
-    for session in sessions:
-        readout = session.readout()
-        fate = f"fell at {readout.fallen_s:.1f} s" if readout.fallen else "did not fall"
-        if readout.falls and not readout.fallen:
-            fate = "broke the simulation and started over"
-        print(f"{session.policy.name}: {fate}, error {readout.error:.2f} m/s")
-
-
 def _make_montage(cmd: PlayCmd) -> None:
     from horizon_rl.viewer import montage
 
     policy, command = _load(cmd.policy), cmd.command or WALK
-    video, picture = cmd.video, cmd.picture
-    if video is None and picture is None:
-        video, picture = Path("montage.mp4"), Path("montage.png")
-        check_movie(video)
-    if picture:
+    both = not cmd.video and not cmd.picture
+    if picture := cmd.picture or (Path("montage.png") if both else None):
         sessions = montage.start_parade(policy, command)
         write_picture(picture, montage.draw_parade(sessions))
         print(f"drawn in {picture}")
-    if video:
-        cfg, seconds = _movie_cfg(cmd, montage.MONTAGE), cmd.seconds or MONTAGE_S
+    if video := cmd.video or (Path("montage.mp4") if both else None):
+        cfg, seconds = _movie_cfg(cmd, video, montage.MONTAGE), cmd.seconds or MONTAGE_S
         sessions = montage.start_parade(policy, command)
         _write(video, montage.film_parade(sessions, cfg, seconds), cfg, seconds)
 
 
-def _movie_cfg(cmd: PlayCmd, usual: MovieCfg) -> MovieCfg:
+def _movie_cfg(cmd: PlayCmd, video: Path, usual: MovieCfg) -> MovieCfg:
     width, height = parse_size(cmd.size) if cmd.size else (usual.width, usual.height)
-    is_gif = cmd.video is not None and cmd.video.suffix.lower() == ".gif"
-    fps = cmd.fps or (GIF_FPS if is_gif else usual.fps)
+    fps = cmd.fps or (GIF_FPS if video.suffix.lower() == ".gif" else usual.fps)
     return MovieCfg(width=width, height=height, fps=fps)
 
 
 def _write(
     path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg, seconds: float
 ) -> None:
-    console = Console(stderr=True)
-    tracked = track(
-        frames,
-        description=path.name,
-        total=cfg.num_frames(seconds),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    write_movie(path, tracked, cfg.fps)
+    console, total = Console(stderr=True), cfg.num_frames(seconds)
+    hidden = not console.is_terminal
+    shown = track(frames, path.name, total, console=console, disable=hidden)
+    write_movie(path, shown, cfg.fps)
     print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")

@@ -9,8 +9,7 @@ from PIL import Image
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.film import GREY, INK, RED, advance, film, write
-from horizon_rl.viewer.movie import MovieCfg
+from horizon_rl.viewer.film import GREY, INK, RED, MovieCfg, advance, film, write
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Studio, look_at
@@ -105,7 +104,7 @@ def _label(image: Image.Image, session: Session, size: int | None = None) -> Non
     size, body = size or _letters(image.height), load_preset(session.body.robot)
     about, color = f"{body.total_mass_kg:.0f} kg", GREY
     if session.fallen:
-        about, color = f"fell after {session.fallen_step * CONTROL_DT:.1f} s", RED
+        about, color = session.describe_end(), RED
     write(image, body.title.split(" (")[0], (8, 6), size, bold=True)
     write(image, about, (8, 6 + 1.3 * size), size, color)
 

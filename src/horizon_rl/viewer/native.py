@@ -14,8 +14,8 @@ import numpy as np
 
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.support.errors import InputError
+from horizon_rl.viewer.body import read_state
 from horizon_rl.viewer.session import Pace, Session
-from horizon_rl.viewer.state_transfer import read_state
 from horizon_rl.viewer.studio import add_arrow, add_tiles
 
 PUSH_M_S = 1.0

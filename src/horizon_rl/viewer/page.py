@@ -3,6 +3,8 @@
 One thread simulates. What a user does on the page arrives on others, so it is put into
 a queue and done between two steps: a session never changes in the middle of one.
 """
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
 
 import socket
 import time
@@ -11,22 +13,26 @@ from contextlib import redirect_stdout
 from io import StringIO
 from queue import SimpleQueue
 
+import mujoco
 import numpy as np
+from mujoco import mjtGeom
 
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.viewer.body import read_state
 from horizon_rl.viewer.session import Pace, Session
-from horizon_rl.viewer.state_transfer import read_state
 from horizon_rl.viewer.studio import arrow_ends
 
 with needs_extra("viewer"):
+    import trimesh
     import viser
-
-    from horizon_rl.viewer.shapes import add_robot
+    from trimesh import creation
 
 FRAME_S = 1.0 / 50.0
 READOUT_S = 0.2
+ROUND = 20
+"""Segments of a circle."""
 SKY = (232, 238, 245)
 
 
@@ -148,3 +154,55 @@ def _check_address(host: str) -> None:
             f"cannot serve on '{host}': {error.strerror or error}. Accepted: an address "
             "of this machine, as 127.0.0.1 or 0.0.0.0"
         ) from error
+
+
+def add_robot(
+    scene: viser.SceneApi, model: mujoco.MjModel
+) -> dict[int, viser.FrameHandle]:
+    """Add what a viewer would show of a robot; return its bodies' frames by their ids.
+
+    The floor is left out.
+    """
+    bodies: dict[int, viser.FrameHandle] = {}
+    moving = np.flatnonzero(model.geom_bodyid > 0)
+    shown = moving[model.geom_group[moving] < 3]
+    # Imported files may have collision geoms only, in the group that viewers hide.
+    for geom in map(int, shown if len(shown) else moving):
+        mesh, body = _triangles(model, geom), int(model.geom_bodyid[geom])
+        root = f"/robot/{body}"
+        if body not in bodies:
+            bodies[body] = scene.add_frame(root, show_axes=False)
+        material = model.geom_matid[geom]
+        rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
+        scene.add_mesh_simple(
+            f"{root}/geom{geom}",
+            np.asarray(mesh.vertices, np.float32),
+            np.asarray(mesh.faces, np.uint32),
+            color=(255 * rgba[:3]).astype(np.uint8),
+            position=model.geom_pos[geom].copy(),
+            wxyz=model.geom_quat[geom].copy(),
+            flat_shading=bool(model.geom_type[geom] == mjtGeom.mjGEOM_BOX),
+        )
+    return bodies
+
+
+def _triangles(model: mujoco.MjModel, geom: int) -> trimesh.Trimesh:
+    size, kind = model.geom_size[geom], model.geom_type[geom]
+    if kind == mjtGeom.mjGEOM_MESH:
+        mesh = model.mesh(model.geom_dataid[geom])
+        vertex, face = int(mesh.vertadr[0]), int(mesh.faceadr[0])
+        return trimesh.Trimesh(
+            model.mesh_vert[vertex : vertex + int(mesh.vertnum[0])],
+            model.mesh_face[face : face + int(mesh.facenum[0])],
+            process=False,
+        )
+    if kind == mjtGeom.mjGEOM_BOX:
+        return creation.box(extents=2.0 * size)
+    if kind == mjtGeom.mjGEOM_CYLINDER:
+        return creation.cylinder(size[0], 2.0 * size[1], sections=ROUND)
+    if kind == mjtGeom.mjGEOM_CAPSULE:
+        mesh = creation.capsule(2.0 * size[1], size[0], count=[ROUND, ROUND])
+        return mesh.apply_translation((0.0, 0.0, -mesh.bounds.mean(axis=0)[2]))
+    # A sphere or an ellipsoid.
+    radii = size if kind == mjtGeom.mjGEOM_ELLIPSOID else size[[0, 0, 0]]
+    return creation.icosphere(subdivisions=2).apply_scale(radii)

@@ -14,7 +14,7 @@ from horizon_rl.evaluation.suite import PUSH
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots import INTERVENTIONS, preset_names
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.body_variant import BodyVariant
+from horizon_rl.viewer.body import BodyVariant
 from horizon_rl.viewer.levels import compare_levels, read_mastered
 from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.readout import write_readout

@@ -21,7 +21,6 @@ def write_readout(
     state = _color("on its feet", GOOD)
     if readout.fallen:
         state = _color(f"FALLEN ({readout.fallen})", BAD)
-    falls = f"{readout.falls} falls, last {readout.since_fall_s:.0f} s ago"
     numbers = (
         ("state", f"<b>{state}</b>"),
         ("asked", format_velocity(readout.command, 2)),
@@ -30,7 +29,7 @@ def write_readout(
         ("height", f"{readout.height_m:.3f} m, tilt {readout.tilt_deg:.0f}°"),
         ("torque", f"{readout.torque_nm:.0f} of {readout.effort_nm:.0f} N m"),
         ("mass", f"{readout.mass_kg:.1f} kg"),
-        ("time", f"{readout.time_s:.1f} s, {falls if readout.falls else 'no fall'}"),
+        ("time", f"{readout.time_s:.1f} s, {readout.falls or 'no'} falls"),
         ("pace", f"{real_time_factor:.2f} x real time"),
     )
     levels = [[f"<b>{head}</b>" for head in ("group", "needs", "mastered", "")]]

@@ -19,10 +19,9 @@ from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import FALL_CAUSES, Scenarios, VelocityEnv
-from horizon_rl.viewer.body_variant import BodyVariant
+from horizon_rl.viewer.body import BodyVariant, read_state, transfer_state
 from horizon_rl.viewer.levels import Values
 from horizon_rl.viewer.setup import Setup
-from horizon_rl.viewer.state_transfer import read_state, transfer_state
 
 CPU = torch.device("cpu")
 EVERYONE = torch.ones(1, dtype=torch.bool)
@@ -59,11 +58,8 @@ class Readout:
     mass_kg: float
     fallen: str
     """Cause, of `FALL_CAUSES`, since the last reset; empty: it has not."""
-    fallen_s: float
-    """When, since the last reset."""
     falls: int
-    since_fall_s: float
-    """Since the last fall, resets or not; since the start if there was none."""
+    """In all, resets or not."""
 
 
 class Session:
@@ -80,7 +76,7 @@ class Session:
         """
         self.setup, self._exact = setup, exact
         self.auto_reset = False
-        self.falls, self._clock, self._fell_at = 0, 0, 0
+        self.falls = 0
         self.driven: np.ndarray | None = None
         """The command given by hand; None: commands and pushes are the setup's."""
         robot = setup.body.build()
@@ -104,30 +100,33 @@ class Session:
 
     def set_values(self, changes: Mapping[str, np.ndarray]) -> None:
         """Change parameters in mid-stride; those of `reset` act at the next reset."""
-        for name in changes:
-            if name not in self.values:
-                raise InputError(unknown("parameter", name, self.values))
-        values = self.values | {
-            name: np.array(np.broadcast_to(value, self.values[name].shape))
-            for name, value in changes.items()
-        }
-        pool = self._build_pool(self.robot, values)
-        now = read_state(self.robot, self.state)
-        self._continue_from(pool, now.qpos, now.qvel)
-        self.values = values
+        values = dict(self.values)
+        for name, value in changes.items():
+            if name not in values:
+                raise InputError(unknown("parameter", name, values))
+            values[name] = np.array(np.broadcast_to(value, values[name].shape))
+        self._change(self.body, values)
 
     def change_body(self, body: BodyVariant) -> None:
         """Change the body: in mid-stride, or standing if it is another robot."""
-        robot = body.build()
-        pool = self._build_pool(robot, self.values)
         same_robot = body.robot == self.body.robot
-        start = pool.start_qpos[0], pool.start_qvel[0]
-        if same_robot:
-            start = transfer_state(self.robot, self.state, robot)
-        self._continue_from(pool, *start, CpuBackend(robot, 1, num_threads=1))
-        self.body = body
+        self._change(body, self.values)
         if not same_robot:
             self.reset()
+
+    def _change(self, body: BodyVariant, values: Values) -> None:
+        """Take up another body and other physics, from the state of motion."""
+        robot = self.robot if body == self.body else body.build()
+        pool, now = self._build_pool(robot, values), read_state(self.robot, self.state)
+        qpos, qvel, backend = now.qpos, now.qvel, None
+        if robot is not self.robot:
+            backend = CpuBackend(robot, 1, num_threads=1)
+            qpos, qvel = pool.start_qpos[0], pool.start_qvel[0]
+            if body.robot == self.body.robot:
+                qpos, qvel = transfer_state(self.robot, now, robot)
+        start = replace(pool, start_qpos=qpos[None], start_qvel=qvel[None])
+        self.env.exchange(self._scenario(start), backend)
+        self._pool, self.body, self.values = pool, body, dict(values)
 
     def push(self, velocity: np.ndarray) -> None:
         """Change the trunk's velocity before the next step: forward, left, m/s."""
@@ -178,7 +177,6 @@ class Session:
         if push.any():
             self.last_push, self.last_push_step = push, self.steps - 1
         self._next_push = np.zeros(2)
-        self._clock += 1
         self._judge()
 
     # What front ends look at.
@@ -236,19 +234,20 @@ class Session:
             effort_nm=float(pool.effort.max()),
             mass_kg=float(pool.fields["body_mass"].sum()),
             fallen=self.fallen,
-            fallen_s=self.fallen_step * CONTROL_DT,
             falls=self.falls,
-            since_fall_s=(self._clock - self._fell_at) * CONTROL_DT,
         )
+
+    def describe_end(self) -> str:
+        """Say whether the robot has fallen, and when."""
+        if self.fallen:
+            return f"fell after {self.fallen_step * CONTROL_DT:.1f} s"
+        return "broke the simulation and started over" if self.falls else "did not fall"
 
     # How it is done.
 
     def _build_pool(self, robot: Robot, values: Values) -> Pool:
         """Return the physics of these values; impossible ones are refused."""
-        instances = {
-            name: value if len(value) == 1 else value[None]
-            for name, value in values.items()
-        }
+        instances = {k: v if len(v) == 1 else v[None] for k, v in values.items()}
         first = np.zeros(1, dtype=int)
         return build_pool([robot], self.setup.catalogue, instances, first)
 
@@ -260,29 +259,14 @@ class Session:
         ids = np.array([self.setup.noise_id])
         return Scenarios(pool, commands[None], push_steps[None], ids)
 
-    def _continue_from(
-        self,
-        pool: Pool,
-        qpos: np.ndarray,
-        qvel: np.ndarray,
-        backend: CpuBackend | None = None,
-    ) -> None:
-        """Take up changed physics in mid-stride, from a state of motion."""
-        now = replace(pool, start_qpos=qpos[None], start_qvel=qvel[None])
-        self.env.exchange(self._scenario(now), backend)
-        self._pool = pool
-
     def _judge(self) -> None:
         """Measure the step, note a fall, and put the robot up again if asked to."""
         motion = self.env.motion
+        velocity = motion.linear_velocity[0, :2], motion.angular_velocity[0, 2:]
+        self._velocities.append(torch.cat(velocity).double().numpy())
         cause = int(self.env.find_falls(motion)[0])
-        velocity = torch.cat(
-            (motion.linear_velocity[0, :2], motion.angular_velocity[0, 2:])
-        )
-        self._velocities.append(velocity.double().numpy())
         if cause and not self.fallen:
             self.fallen, self.fallen_step = FALL_CAUSES[cause], self.steps
-            self._fell_at = self._clock
             self.falls += 1
         lain_s = (self.steps - self.fallen_step) * CONTROL_DT
         unhealthy = self.fallen == FALL_CAUSES[-1]
@@ -294,12 +278,9 @@ class Pace:
     """Advances a session as time passes; `speed` 1 is real time."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
-        self._clock = clock
-        self.speed = 1.0
-        self.paused = False
+        self._clock, self.speed, self.paused = clock, 1.0, False
         self._last = self._window_began = clock()
-        self._due_s = 0.0
-        self._window_steps = 0
+        self._due_s, self._window_steps = 0.0, 0
 
     def advance(self, session: Session) -> int:
         """Take the steps that are due, and return how many."""

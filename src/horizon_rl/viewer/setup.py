@@ -9,7 +9,7 @@ from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.task import TaskCfg
-from horizon_rl.viewer.body_variant import BodyVariant, parse_body
+from horizon_rl.viewer.body import BodyVariant, parse_body
 from horizon_rl.viewer.levels import Values
 
 SCENARIO = "SUITE:COLUMN[@SEVERITY][#NUMBER], as in ood:all@0.5#17"

@@ -11,7 +11,7 @@ import numpy as np
 from horizon_rl.robots import Ground
 from horizon_rl.robots.picture import Canvas
 from horizon_rl.robots.robot import Robot
-from horizon_rl.viewer.state_transfer import read_state
+from horizon_rl.viewer.body import read_state
 
 TILE_M = 1.0
 TILES = 16
