@@ -228,7 +228,7 @@ MINE = ("--suite", "mine.toml")
     [
         ([], "name at least one policy"),
         (["nowhere"], "no policy 'nowhere'. Accepted: a name of"),
-        (["."], "neither a checkpoint"),
+        (["."], "no checkpoint '.'"),
         (["none.onnx"], "cannot read none.onnx"),
         (["code.py:walk"], "has no 'walk'"),
         (["no_module:walk"], "no module or directory of that name"),

@@ -141,7 +141,7 @@ def test_file_that_acts_otherwise_is_not_written(spoil, tmp_path, monkeypatch, c
     ("args", "message"),
     [
         (["core-mpl", "p.onnx"], "no checkpoint 'core-mpl'. Accepted:"),
-        (["empty", "p.onnx"], "neither a checkpoint"),
+        (["empty", "p.onnx"], "no checkpoint 'empty'. Accepted:"),
         (["core-mlp", "p.onx"], "must end in .onnx"),
         (["core-mlp", "none/p.onnx"], "no folder none"),
         (["core-mlp", "folder.onnx"], "a folder, not a file"),

@@ -99,7 +99,7 @@ def test_name_is_a_checkpoint_and_so_is_a_directory(tmp_path):
     assert find_checkpoint("base") == model_path("base")
     with pytest.raises(InputError, match="no checkpoint 'bas'"):
         find_checkpoint("bas")
-    with pytest.raises(InputError, match="nor a run with one"):
+    with pytest.raises(InputError, match="or of a run that has one"):
         find_checkpoint(str(tmp_path))
     copy = tmp_path / "copy"
     pack_model(model_path("base-mlp"), copy, read_model("base-mlp"))

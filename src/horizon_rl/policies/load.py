@@ -70,17 +70,6 @@ def as_policy(subject: Any) -> Policy:
     raise InputError(f"{subject!r} is no policy: it cannot be called")
 
 
-class Stand:
-    """The policy that holds the default pose: the floor of every table."""
-
-    def reset(self, mask: torch.Tensor) -> None:
-        pass
-
-    def act(self, observations: TensorDict) -> torch.Tensor:
-        actor = observations["actor"]
-        return torch.zeros((len(actor), NUM_ACTIONS), device=actor.device)
-
-
 class FunctionPolicy:
     """A function from observations [n, 45] to actions [n, 12], numpy float32."""
 
@@ -100,6 +89,13 @@ class FunctionPolicy:
             except (TypeError, ValueError) as error:
                 raise InputError(f"the policy's actions: {error}") from error
         return actions.to(actor.device, torch.float32)
+
+
+class Stand(FunctionPolicy):
+    """The policy that holds the default pose: the floor of every table."""
+
+    def __init__(self):
+        super().__init__(lambda actor: np.zeros((len(actor), NUM_ACTIONS)))
 
 
 def check_actions(actions: torch.Tensor, num_worlds: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import tyro
 
 from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
-from horizon_rl.policies.shipped import RECORD, RUN, ModelRecord
+from horizon_rl.policies.shipped import MODELS, RECORD, RUN, ModelRecord
 from horizon_rl.runs.directory import copy_record
 from horizon_rl.runs.paths import journal_of, run_of
 from horizon_rl.runs.read import read_run
@@ -65,7 +65,7 @@ def main(
         start=start,
         results=tuple(evaluations),
     )
-    pack_model(checkpoint, Path(__file__).parent / "models" / name, model)
+    pack_model(checkpoint, MODELS / name, model)
 
 
 if __name__ == "__main__":

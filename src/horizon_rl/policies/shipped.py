@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from horizon_rl.runs.journal import committed_folder
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode
 
+MODELS = Path(__file__).parent / "models"
 RECORD = "model.json"
 RUN = "run"
 """Folder with journal and evidence of the run that made a policy, if they are kept."""
@@ -40,7 +40,7 @@ class ModelRecord:
 
 def model_names() -> tuple[str, ...]:
     """Name the policies that come with the package."""
-    found = (path.parent.name for path in _folder().glob(f"*/{RECORD}"))
+    found = (path.parent.name for path in MODELS.glob(f"*/{RECORD}"))
     return tuple(sorted(found))
 
 
@@ -48,7 +48,7 @@ def model_path(name: str) -> Path:
     """Return the checkpoint directory of a shipped policy."""
     if name not in model_names():
         raise InputError(unknown("model", name, model_names()))
-    return _folder() / name
+    return MODELS / name
 
 
 def shipped_runs() -> dict[str, Path]:
@@ -63,15 +63,11 @@ def find_checkpoint(source: str) -> Path:
     path = Path(source)
     if (path / CHECKPOINT).exists():
         return path
-    if not path.is_dir():
-        raise InputError(
-            f"no checkpoint '{source}'. Accepted: a directory of a checkpoint or a "
-            f"run, or one of {', '.join(model_names())}"
-        )
-    found = committed_folder(path)
+    found = committed_folder(path) if path.is_dir() else None
     if found is None:
         raise InputError(
-            f"{path} is neither a checkpoint (no {CHECKPOINT}) nor a run with one"
+            f"no checkpoint '{source}'. Accepted: a directory of a checkpoint (with "
+            f"{CHECKPOINT}) or of a run that has one, or {', '.join(model_names())}"
         )
     return found
 
@@ -85,11 +81,7 @@ def read_model(name: str) -> ModelRecord:
 def start_of(run: Path) -> str | None:
     """Say what the run of a shipped policy started from, if that has another name now."""
     folder = run.resolve().parent
-    if run.name != RUN or folder.parent != _folder().resolve():
+    if run.name != RUN or folder.parent != MODELS.resolve():
         return None
     start = read_model(folder.name).start
     return f"from {start}" if start else None
-
-
-def _folder() -> Path:
-    return Path(str(files("horizon_rl.policies"))) / "models"

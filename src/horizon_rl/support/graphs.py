@@ -97,10 +97,7 @@ def compiled(
 def set_matmul_precision(device: torch.device | str, precision: str) -> None:
     """Set how a GPU multiplies matrices of single floats, in all of this process.
 
-    Args:
-        device: Where matrices are multiplied; nothing changes for a CPU.
-        precision: `float32`, or `tf32`: inputs are rounded to 10 bits, sums stay in
-            single precision.
+    By `float32` exactly, by `tf32` with inputs rounded to 10 bits. A CPU stays exact.
     """
     if torch.device(device).type == "cuda":
         is_fast = precision == "tf32"
