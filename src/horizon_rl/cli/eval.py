@@ -22,11 +22,11 @@ from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-    from horizon_rl.evaluation.explain import Factor, explain, worst
+    from horizon_rl.evaluation.explain import explain, worst
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
-    from horizon_rl.policies.load import EvaluatedPolicy, load_policy
+    from horizon_rl.policies.load import load_policy
     from horizon_rl.show.evaluation_tables import (
         comparison_table,
         factors_table,
@@ -88,7 +88,13 @@ def run(cmd: EvalCmd) -> None:
         load_policy(source, name or source)
         for name, source in map(split_name, cmd.policies)
     ]
-    _refuse_doubles(policies)
+    seeds = [(policy.name, policy.digest) for policy in policies if policy.digest]
+    for name, digest in seeds:
+        # One policy as two seeds of a method would seem to have no spread.
+        if seeds.count((name, digest)) > 1:
+            raise InputError(
+                f"'{name}' is the same policy twice, not two training seeds"
+            )
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
     results: list[dict[str, Any]] = []
@@ -129,17 +135,6 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     check_outputs(cmd.figures, cmd.json)
 
 
-def _refuse_doubles(policies: Sequence[EvaluatedPolicy]) -> None:
-    """Refuse one policy as two seeds of a method: it would seem to have no spread."""
-    seen = set()
-    for policy in policies:
-        if policy.digest and (policy.name, policy.digest) in seen:
-            raise InputError(
-                f"'{policy.name}' is the same policy twice, not two training seeds"
-            )
-        seen.add((policy.name, policy.digest))
-
-
 def _print_tables(
     console: Terminal,
     records: Sequence[dict[str, Any]],
@@ -159,30 +154,21 @@ def _print_tables(
 def _explain(
     console: Terminal, evaluation: Evaluation, column: str, folder: Path | None
 ) -> None:
-    suite = evaluation.suite
-    episodes = evaluation.columns[column]
-    won = evaluation.won(column)
+    suite, won = evaluation.suite, evaluation.won(column)
     factors = explain(suite.frozen[column], won)
+    failures = worst(evaluation.columns[column], won, factors)
     console.print_table(factors_table(column, factors))
-    console.print_table(failures_table(suite, column, worst(episodes, won, factors)))
-    if folder:
-        _draw(evaluation, column, factors, folder)
-
-
-def _draw(
-    evaluation: Evaluation, column: str, factors: Sequence[Factor], folder: Path
-) -> None:
-    from horizon_rl.show import failure_figure
+    console.print_table(failures_table(suite, column, failures))
+    if not folder:
+        return
+    from horizon_rl.show.failure_figure import failure_figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    severity = evaluation.suite.severity
-    level = "" if severity is None else f"-{severity:g}"
-    by_group: dict[str, list[Factor]] = {}
-    for factor in factors:
-        by_group.setdefault(factor.group, []).append(factor)
-    for group, members in by_group.items():
+    level = "" if suite.severity is None else f"-{suite.severity:g}"
+    where = describe_suite(column, suite.severity)
+    for group in dict.fromkeys(factor.group for factor in factors):
+        members = [factor for factor in factors if factor.group == group]
         path = folder / f"{column}{level}-{group}.png".replace("/", "-")
-        where = describe_suite(column, severity)
         title = f"{evaluation.policy.name} in {where}: {group}"
-        failure_figure.failure_figure(members, title).savefig(path, dpi=120)
+        failure_figure(members, title).savefig(path, dpi=120)
         print(f"drawn in {path}")

@@ -17,7 +17,7 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.studies.study import Study, study
+    from horizon_rl.evaluation.studies.study import study
     from horizon_rl.evaluation.success import Result, read_curve, read_results
     from horizon_rl.runs.read import RunFiles, read_run
     from horizon_rl.show.study_tables import study_tables
@@ -59,7 +59,12 @@ def run(cmd: StudyCmd) -> None:
         warn(
             f"runs of '{name}' have the same seed, {seed}: not two seeds", stacklevel=1
         )
-    _print(found, cmd.markdown)
+    console, tables = Terminal(), study_tables(found)
+    if cmd.markdown:
+        print("\n".join(map(to_markdown, tables)), end="")
+    else:
+        for table in tables:
+            console.print_table(table)
     if cmd.json:
         data = json.dumps(found.to_json(), indent=2, allow_nan=False)
         write_file(cmd.json, f"{data}\n".encode())
@@ -97,13 +102,3 @@ def _read_results(named: Sequence[str], runs: Sequence[RunFiles]) -> list[Result
             )
         results += read_results(Path(file), name)
     return results
-
-
-def _print(found: Study, markdown: bool) -> None:
-    tables = study_tables(found)
-    if markdown:
-        print("\n".join(map(to_markdown, tables)), end="")
-        return
-    console = Terminal()
-    for table in tables:
-        console.print_table(table)

@@ -104,9 +104,10 @@ class Suite:
     catalogue: Catalogue = field(default_factory=paper_catalogue)
 
     def __post_init__(self):
-        for key, value in (("episodes", self.num_episodes), ("seed", self.seed)):
-            with inside(key):
-                require(key, value, int(key == "episodes"), whole=True)
+        with inside("episodes"):
+            require("episodes", self.num_episodes, 1, whole=True)
+        with inside("seed"):
+            require("seed", self.seed, 0, whole=True)
         names = {column.name for column in self.columns}
         if not names or len(names) < len(self.columns):
             raise InputError(

@@ -10,7 +10,7 @@ from horizon_rl.evaluation.studies.recheck import (
     passes_gate_c,
     with_reference,
 )
-from horizon_rl.runs.read import Arrays, RunFiles
+from horizon_rl.runs.read import RunFiles
 
 REPEATS = 200
 """Resamples per phase; rates are means over a run's phases."""
@@ -46,20 +46,19 @@ def measure_gate_stability(run: RunFiles, rng: np.random.Generator) -> GateStabi
     gates = run.journal.header.curriculum.gates
     sizes, rates, overturned = [], [], {True: [], False: []}
     for phase, (entry, committed) in enumerate(with_reference(run.entries)):
-        arrays = run.evidence.get(phase, {})
-        own = _pairs(arrays, "candidate")
-        if entry.decision.action == "commit" and own is not None and len(own) > 1:
+        own = _pairs(run, phase, "candidate")
+        if entry.decision.action == "commit" and len(own) > 1:
             sizes.append(len(own))
             rates.append(_fail_itself(own, gates, rng))
         verdict = entry.decision.verdict.preserved
-        now = _pairs(arrays, "checkpoint")
-        before = {} if committed is None else run.evidence.get(committed, {})
-        then = _pairs(before, "candidate")
-        if verdict is None or now is None or then is None or len(now) != len(then):
-            continue
-        ids = rng.integers(len(now), size=(REPEATS, len(now)))
-        passed = passes_gate_c(now[ids].mean(axis=1), then[ids].mean(axis=1), gates)
-        overturned[verdict].append(float(np.mean(passed != verdict)))
+        now, then = (
+            _pairs(run, phase, "checkpoint"),
+            _pairs(run, committed, "candidate"),
+        )
+        if verdict is not None and len(now) == len(then) > 0:
+            ids = rng.integers(len(now), size=(REPEATS, len(now)))
+            means = now[ids].mean(axis=1), then[ids].mean(axis=1)
+            overturned[verdict].append(np.mean(passes_gate_c(*means, gates) != verdict))
     paired, unpaired, halves = np.mean(rates, axis=0).tolist() if rates else [None] * 3
     return GateStability(
         commits=len(rates),
@@ -87,9 +86,9 @@ def _fail_itself(
     return [1.0 - float(np.mean(passes_gate_c(x, y, gates))) for x, y in pairs]
 
 
-def _pairs(arrays: Arrays, probe: str) -> np.ndarray | None:
-    """Return errors and returns of a probe's scenarios, [scenarios, 2]."""
-    error, value = arrays.get(f"{probe}_error"), arrays.get(f"{probe}_return")
-    if error is None or value is None or len(error) != len(value) or not len(error):
-        return None
-    return np.stack([error, value], axis=1)
+def _pairs(run: RunFiles, phase: int | None, probe: str) -> np.ndarray:
+    """Return errors and returns of a probe's scenarios, [scenarios, 2]; none if unknown."""
+    arrays = {} if phase is None else run.evidence.get(phase, {})
+    error, value = (arrays.get(f"{probe}_{what}", ()) for what in ("error", "return"))
+    known = len(error) == len(value)
+    return np.stack([error, value], axis=1) if known else np.empty((0, 2))
