@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.explain import bin_success, explain, quantities, worst
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.show.evaluation_tables import factors_table
+from horizon_rl.policies.load import load_policy
+from horizon_rl.show.evaluation_tables import factors_table, failures_table
 from horizon_rl.show.failure_figure import failure_figure
 from horizon_rl.task import EpisodeTable
 
@@ -136,14 +138,18 @@ def test_worst_ended_first_or_tracked_worst(column):
         row=np.arange(n),
     )
     won = np.array([False, False, False, False, False, True])
+    assert worst(episodes, won).tolist() == [3, 4, 1, 2, 0]
+    assert worst(episodes, won, count=2).tolist() == [3, 4]
+    assert len(worst(episodes, np.ones(n, bool))) == 0
+    policy, suite = load_policy("stand"), load_suite("ood", 0.5)
     factors = explain(column, np.concatenate([won, np.zeros(1018, bool)]))
-    found = worst(episodes, won, factors)
-    assert [f.scenario for f in found] == [3, 4, 1, 2, 0]
-    assert [f.cause for f in found] == ["tilt", "trunk", "trunk", "none", "none"]
-    assert [f.length for f in found] == [20, 30, 30, 1000, 1000]
-    assert list(found[0].values) == [f.name for f in factors[:3]]
-    assert found[0].values[factors[0].name] == factors[0].values[3]
-    assert worst(episodes, np.ones(n, bool), factors) == ()
+    evaluation = Evaluation(policy, suite, {"all": episodes})
+    table = failures_table(evaluation, "all", factors)
+    # By the suite's own word, 0 fails by its tracking, 1 and 4 by their lengths.
+    assert [row[0] for row in table.rows] == ["3", "4", "1", "2", "0"]
+    assert [row[3] for row in table.rows] == ["tilt", "trunk", "trunk", "none", "none"]
+    assert table.rows[0][4] == f"{factors[0].values[3]:.3g}"
+    assert len(table.headings) == 7
 
 
 def test_figure_is_a_picture(column, tmp_path):

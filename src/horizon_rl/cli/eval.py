@@ -22,7 +22,7 @@ from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-    from horizon_rl.evaluation.explain import explain, worst
+    from horizon_rl.evaluation.explain import explain
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
@@ -154,11 +154,10 @@ def _print_tables(
 def _explain(
     console: Terminal, evaluation: Evaluation, column: str, folder: Path | None
 ) -> None:
-    suite, won = evaluation.suite, evaluation.won(column)
-    factors = explain(suite.frozen[column], won)
-    failures = worst(evaluation.columns[column], won, factors)
+    suite = evaluation.suite
+    factors = explain(suite.frozen[column], evaluation.won(column))
     console.print_table(factors_table(column, factors))
-    console.print_table(failures_table(suite, column, failures))
+    console.print_table(failures_table(evaluation, column, factors))
     if not folder:
         return
     from horizon_rl.show.failure_figure import failure_figure

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency, mannwhitneyu
 
 from horizon_rl.evaluation.statistics import Interval, wilson_interval
 from horizon_rl.evaluation.suite import FrozenColumn
-from horizon_rl.task import FALL_CAUSES, EpisodeTable
+from horizon_rl.task import EpisodeTable
 
 NUM_BINS = 8
 AXES = ("x", "y", "z")
@@ -44,19 +44,6 @@ class Factor:
     0.5 says nothing, 1 that failures lie above, 0 below. None if all or none failed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """A scenario that was lost, so that it can be run and looked at again."""
-
-    scenario: int
-    """Its number in the column: with suite and column, all that it takes."""
-    length: int
-    tracking_error: float
-    cause: str
-    values: dict[str, float]
-    """Of the factors that separate most."""
-
-
 def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
     """Relate success to every quantity that varies, the most telling first."""
     factors, decided = [], 0 < won.sum() < len(won)
@@ -75,22 +62,14 @@ def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
     return tuple(sorted(factors, key=lambda f: f.chance))
 
 
-def worst(
-    episodes: EpisodeTable, won: np.ndarray, factors: tuple[Factor, ...]
-) -> tuple[Failure, ...]:
-    """Return the five failures that ended first, or tracked worst."""
+def worst(episodes: EpisodeTable, won: np.ndarray, count: int = 5) -> np.ndarray:
+    """Return the numbers of lost scenarios, those first that ended first or tracked worst.
+
+    With suite and column, a number is all it takes to run a scenario again.
+    """
     lost = np.flatnonzero(~won)
     order = np.lexsort((-episodes.tracking_error[lost], episodes.length[lost]))
-    return tuple(
-        Failure(
-            scenario=int(i),
-            length=int(episodes.length[i]),
-            tracking_error=float(episodes.tracking_error[i]),
-            cause=FALL_CAUSES[episodes.cause[i]],
-            values={f.name: float(f.values[i]) for f in factors[:3]},
-        )
-        for i in lost[order][:5]
-    )
+    return lost[order][:count]
 
 
 def quantities(column: FrozenColumn, n: int) -> dict[str, tuple[str, str, np.ndarray]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from horizon_rl.evaluation.evaluate import Evaluation
-from horizon_rl.evaluation.explain import NUM_BINS, Factor, Failure
+from horizon_rl.evaluation.explain import NUM_BINS, Factor, worst
 from horizon_rl.evaluation.results import success_table
 from horizon_rl.evaluation.statistics import (
     Estimate,
@@ -13,10 +13,10 @@ from horizon_rl.evaluation.statistics import (
     interquartile_mean,
     paired_difference,
 )
-from horizon_rl.evaluation.suite import Suite
 from horizon_rl.show.numbers import NONE, show_interval, show_percent
 from horizon_rl.show.scores import describe_suite
 from horizon_rl.show.table import Table
+from horizon_rl.task import FALL_CAUSES
 
 TELLING = 0.001
 """Probability of chance below which a factor is shown: some 30 are looked at."""
@@ -80,20 +80,29 @@ def factors_table(column: str, factors: Sequence[Factor]) -> Table:
     )
 
 
-def failures_table(suite: Suite, column: str, failures: Sequence[Failure]) -> Table:
+def failures_table(
+    evaluation: Evaluation, column: str, factors: Sequence[Factor]
+) -> Table:
     """Lay out the worst scenarios, with what it takes to see them again."""
-    names = list(failures[0].values) if failures else []
-    headings = ("scenario", "steps", "error\nm/s", "fell\nby", *names)
+    suite, episodes, factors = evaluation.suite, evaluation.columns[column], factors[:3]
+    headings = (
+        "scenario",
+        "steps",
+        "error\nm/s",
+        "fell\nby",
+        *(f.name for f in factors),
+    )
     return Table(
         f"Worst scenarios of {column} (suite {suite.name}, seed {suite.seed})",
         # Three long names of parameters side by side would not fit.
         tuple(heading.replace(".", ".\n") for heading in headings),
         tuple(
             (
-                *(str(f.scenario), str(f.length), f"{f.tracking_error:.2f}", f.cause),
-                *(f"{value:.3g}" for value in f.values.values()),
+                *(str(i), str(episodes.length[i]), f"{episodes.tracking_error[i]:.2f}"),
+                FALL_CAUSES[episodes.cause[i]],
+                *(f"{factor.values[i]:.3g}" for factor in factors),
             )
-            for f in failures
+            for i in worst(episodes, evaluation.won(column))
         ),
         align="r",
     )

@@ -69,13 +69,11 @@ def _smooth(points: Iterable[tuple[float | None, float | None]]) -> LengthTrend 
     known = [pair for pair in points if None not in pair]
     pairs = np.array(known, dtype=float).reshape(-1, 2)
     steps, lengths = pairs[np.isfinite(pairs).all(axis=1)].T
-    if len(steps) < 2:
+    end = steps[-1] if len(steps) else 0.0
+    late, whole = steps > (1.0 - LATE) * end, steps >= SMOOTH * end
+    if len(steps) < 2 or not np.any(whole & ~late):
         return None
-    smooth = moving_mean(steps, lengths, SMOOTH * steps[-1])
-    late = steps > (1.0 - LATE) * steps[-1]
-    whole = steps >= SMOOTH * steps[-1]
-    if not np.any(whole & ~late):
-        return None
+    smooth = moving_mean(steps, lengths, SMOOTH * end)
     gain = float(smooth[late].max() - smooth[whole & ~late].max())
     return LengthTrend(
         best=float(smooth[whole].max()),
