@@ -138,7 +138,7 @@ def _reshaped(
         return replace(
             old,
             hip_pos_m=_scaled(old.hip_pos_m, trunk),
-            thigh_offset_m=_scaled(old.thigh_offset_m, (spread, spread, spread)),
+            thigh_offset_m=_scaled(old.thigh_offset_m, spread),
             thigh_length_m=old.thigh_length_m * thigh,
             calf_length_m=old.calf_length_m * calf,
             foot_radius_m=old.foot_radius_m * thick,
@@ -170,16 +170,13 @@ def _with_scaled_motors(body: Morphology) -> Morphology:
     length = body.leg_length_m / reference.leg_length_m
     torque, rate = mass * length, length**-0.5
 
-    def times(factor: float, values: Any) -> Vec3:
-        return floats(np.multiply(factor, values))
-
     return replace(
         body,
-        torque_limit_nm=times(torque, reference.torque_limit_nm),
-        velocity_limit_rad_s=times(rate, reference.velocity_limit_rad_s),
-        stiffness_nm_rad=times(torque, reference.stiffness_nm_rad),
-        damping_nm_s_rad=times(torque / rate, reference.damping_nm_s_rad),
-        armature_kg_m2=times(torque / rate**2, reference.armature_kg_m2),
+        torque_limit_nm=_scaled(reference.torque_limit_nm, torque),
+        velocity_limit_rad_s=_scaled(reference.velocity_limit_rad_s, rate),
+        stiffness_nm_rad=_scaled(reference.stiffness_nm_rad, torque),
+        damping_nm_s_rad=_scaled(reference.damping_nm_s_rad, torque / rate),
+        armature_kg_m2=_scaled(reference.armature_kg_m2, torque / rate**2),
     )
 
 
@@ -222,5 +219,5 @@ def _knee_points_forward(leg: Leg) -> bool:
     return leg.default_pose_rad[2] > 0.0
 
 
-def _scaled(vector: Vec3, factors: Vec3) -> Vec3:
+def _scaled(vector: Any, factors: Any) -> Vec3:
     return floats(np.multiply(vector, factors))

@@ -99,11 +99,9 @@ class Leg:
     thigh_offset_m: Vec3
     """Thigh joint in the hip frame."""
     thigh_length_m: float
-    """Thigh joint to knee."""
     calf_length_m: float
     """Knee to the foot's centre, without stilt."""
     foot_radius_m: float
-    """Radius of the spherical foot."""
     joint_range_rad: tuple[Interval, Interval, Interval]
     """Lowest and highest angle of hip, thigh and calf."""
     default_pose_rad: Vec3

@@ -72,9 +72,8 @@ class Morphology:
     """
 
     name: str
-    """Short name, as used on the command line."""
+    """As used on the command line."""
     title: str
-    """Name for people."""
     trunk: Link
     """Trunk with everything rigidly fixed to it; its frame is the robot's root."""
     trunk_box: Box
@@ -82,7 +81,6 @@ class Morphology:
     front: Leg
     """Front left leg."""
     rear: Leg
-    """Rear left leg."""
     torque_limit_nm: Vec3
     """The real motors' largest torque."""
     velocity_limit_rad_s: Vec3
@@ -100,7 +98,6 @@ class Morphology:
     sources: tuple[str, ...] = ()
     """Where the numbers come from: repository@commit:path (what)."""
     licence: str = ""
-    """Licence of those files."""
     estimated: tuple[str, ...] = ()
     """What no source gives, in words."""
 

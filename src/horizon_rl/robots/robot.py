@@ -26,7 +26,6 @@ class Robot:
     """
 
     name: str
-    """Short name."""
     model: mujoco.MjModel
     """The compiled model; keyframe 'stand' is the standing robot."""
     ground: Ground
@@ -36,13 +35,11 @@ class Robot:
     dof_adr: np.ndarray
     """Where each canonical joint lies in qvel."""
     joint_sign: np.ndarray
-    """canonical angle = sign * qpos + offset."""
     joint_offset_rad: np.ndarray
     """canonical angle = sign * qpos + offset."""
     trunk_body_id: int
     """Body that the free joint moves."""
     foot_geom_ids: np.ndarray
-    """Foot geoms."""
     foot_sensor_adr: np.ndarray
     """Where the ground's force on each foot lies in sensordata, in N."""
     trunk_sensor_adr: int

@@ -43,12 +43,8 @@ def set_options(spec: mujoco.MjSpec) -> None:
 
 def add_motor(spec: mujoco.MjSpec, name: str, joint: str, sign: float = 1.0) -> None:
     """Drive a joint by torque, without limits: the motor model owns those."""
-    spec.add_actuator(
-        name=name,
-        target=joint,
-        trntype=mujoco.mjtTrn.mjTRN_JOINT,
-        gear=[sign, 0.0, 0.0, 0.0, 0.0, 0.0],
-    )
+    through, gear = mujoco.mjtTrn.mjTRN_JOINT, [sign, 0.0, 0.0, 0.0, 0.0, 0.0]
+    spec.add_actuator(name=name, target=joint, trntype=through, gear=gear)
 
 
 def add_touch_sensor(
@@ -59,19 +55,10 @@ def add_touch_sensor(
     radius_m: float = 2.0,
 ) -> None:
     """Sum the normal forces on `body` within a sphere; the default takes in all."""
-    body.add_site(
-        name=name,
-        type=mujoco.mjtGeom.mjGEOM_SPHERE,
-        size=[radius_m, 0.0, 0.0],
-        pos=pos_m,
-        group=5,
-    )
-    spec.add_sensor(
-        name=name,
-        type=mujoco.mjtSensor.mjSENS_TOUCH,
-        objtype=mujoco.mjtObj.mjOBJ_SITE,
-        objname=name,
-    )
+    sphere, size = mujoco.mjtGeom.mjGEOM_SPHERE, [radius_m, 0.0, 0.0]
+    body.add_site(name=name, type=sphere, size=size, pos=pos_m, group=5)
+    touch, site = mujoco.mjtSensor.mjSENS_TOUCH, mujoco.mjtObj.mjOBJ_SITE
+    spec.add_sensor(name=name, type=touch, objtype=site, objname=name)
 
 
 def find_addresses(

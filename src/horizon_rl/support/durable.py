@@ -123,10 +123,8 @@ def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
 def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     """Make a directory for a new run; one that holds anything is refused.
 
-    Args:
-        path: Where.
-        mark: File by which a run of this kind is known.
-        ours: What a start that was cut off may have left there.
+    `mark` is the file by which a run is known, `ours` what a start that was cut off may
+    have left there.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -136,5 +134,5 @@ def make_run_directory(path: Path, mark: str, *ours: str) -> None:
         if names - set(ours):
             raise InputError(f"{path} is not empty: name a new directory for the run")
     except OSError as error:
-        message = f"cannot write to run directory {path}: {error.strerror}"
-        raise InputError(message) from error
+        why = error.strerror
+        raise InputError(f"cannot write to run directory {path}: {why}") from error
