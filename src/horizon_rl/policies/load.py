@@ -91,11 +91,15 @@ class FunctionPolicy:
         return actions.to(actor.device, torch.float32)
 
 
-class Stand(FunctionPolicy):
+class Stand:
     """The policy that holds the default pose: the floor of every table."""
 
-    def __init__(self):
-        super().__init__(lambda actor: np.zeros((len(actor), NUM_ACTIONS)))
+    def reset(self, mask: torch.Tensor) -> None:
+        pass
+
+    def act(self, observations: TensorDict) -> torch.Tensor:
+        actor = observations["actor"]
+        return torch.zeros((len(actor), NUM_ACTIONS), device=actor.device)
 
 
 def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
