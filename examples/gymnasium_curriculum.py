@@ -116,7 +116,7 @@ class CrossEntropy(Learner):
     """Searches around its weights; an iteration is a phase."""
 
     num_steps = CartPoles.max_length
-    steps_per_iteration = 0  # Nobody counts here.
+    steps_per_iteration = 0  # Not counted here.
 
     def __init__(self) -> None:
         self._weights, self._spread = np.zeros(4), np.ones(4)

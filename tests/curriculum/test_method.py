@@ -1,6 +1,7 @@
 """Methods by name, and what all of them share: the reference, probes, outcomes."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from horizon_rl.curriculum import (
     Episodes,
     Evidence,
     Horizon,
+    Proposal,
     choose_method,
 )
 from horizon_rl.curriculum.evidence import fair_episodes, outcomes_of
-from horizon_rl.curriculum.method import make_method, name_of, settings_of
-from horizon_rl.domains import AtLevels
+from horizon_rl.curriculum.method import METHODS, make_method, name_of, settings_of
+from horizon_rl.domains import AtLevels, InRanges, Range
+from horizon_rl.runs.journal import create_curriculum, resume_curriculum
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, dumps, encode
 
@@ -110,9 +113,64 @@ def test_outcomes_are_the_fair_episodes_with_their_instances():
         values=np.array([[0.5, -1.0], [0.0, 0.0], [1.0, 0.25], [0.0, 0.0]]),
     )
     fair = fair_episodes(episodes, phase_steps=15, max_length=10)
-    first, second = outcomes_of(fair, max_length=10)
-    assert (first.row, first.length, first.values) == (7, 0.4, (1.0, 0.25))
-    assert (second.row, second.length, second.tracking_error) == (5, 1.0, 0.1)
-    evidence = replace(GOOD, outcomes=(first, second))
-    assert decode(Evidence, encode(evidence)) == evidence
-    assert '"row":7' in dumps(encode(evidence))
+    found = outcomes_of(fair, max_length=10)
+    assert (found.row, found.length, found.tracking_error) == (
+        (7, 5),
+        (0.4, 1.0),
+        (0.3, 0.1),
+    )
+    assert found.values == ((1.0, 0.25), (0.5, -1.0)) and found.returns == ()
+    evidence = replace(GOOD, outcomes=found)
+    assert decode(Evidence, json.loads(dumps(encode(evidence)))) == evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinned(Proposal):
+    """A proposal of another distribution than levels."""
+
+    low: float
+
+    @property
+    def distribution(self) -> InRanges:
+        return InRanges({"mass.scale": Range(self.low, 1.0)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedMethod(Horizon):
+    """HORIZON whose proposals have a field of their own."""
+
+    def start(self, groups):
+        return self._pin(super().start(groups))
+
+    def step(self, state, evidence):
+        state, decision = super().step(state, evidence)
+        return self._pin(state), decision
+
+    def _pin(self, state):
+        if state.proposal is None:
+            return state
+        pinned = Pinned(**encode(state.proposal), low=0.1 * state.phase)
+        return replace(state, proposal=pinned)
+
+
+def test_proposal_of_another_distribution_is_journaled(tmp_path, monkeypatch):
+    monkeypatch.setitem(METHODS, "pinned", PinnedMethod)
+    path = tmp_path / "journal.jsonl"
+    curriculum = create_curriculum(path, ["mass"], PinnedMethod())
+    for evidence in (MEASURED, FALLS):
+        curriculum.tell(evidence)
+    curriculum.close()
+    again = resume_curriculum(path)
+    assert again.state == curriculum.state and again.entries == curriculum.entries
+    assert again.state.proposal is not None
+    ranges = {"mass.scale": Range(0.2, 1.0)}
+    assert again.state.proposal.distribution == InRanges(ranges)
+
+
+def test_outlook_of_a_method_that_needs_outcomes_is_empty():
+    class Wants(Horizon):
+        outcome_parameters = ()
+
+    assert (
+        Curriculum(["mass"]).outlook() and not Curriculum(["mass"], Wants()).outlook()
+    )

@@ -26,16 +26,14 @@ def test_share_is_the_larger_one():
     assert Budget(minutes=1.0).share(10**9, 30.0) == 0.5
 
 
-def test_budget_last_given_counts_and_else_that_of_the_settings(tmp_path):
-    settings = {"steps": 7, "minutes": None, "seed": 3}
-    assert read_budget(tmp_path, settings) == Budget(steps=7)
-    assert read_budget(tmp_path, {}) == Budget()
+def test_budget_is_remembered_once_it_is_given(tmp_path):
+    assert read_budget(tmp_path) is None
     write_budget(tmp_path, Budget(minutes=0.5))
-    assert read_budget(tmp_path, settings) == Budget(minutes=0.5)
+    assert read_budget(tmp_path) == Budget(minutes=0.5)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"steps": "x"}', '{"minutes": Infinity}'])
 def test_damaged_budget_is_refused_by_name(text, tmp_path):
     (tmp_path / BUDGET).write_text(text)
     with pytest.raises(InputError, match=f"{BUDGET} is damaged"):
-        read_budget(tmp_path, {})
+        read_budget(tmp_path)

@@ -112,3 +112,18 @@ def test_values_of_the_wrong_kind_are_not_found():
     assert find(data, int, "a", "b") == 1
     assert find(data, str, "a", "b") is None
     assert find(data, int, "a", "b", "c") is None and find(None, int, "a") is None
+
+
+def test_damaged_budget_does_not_hide_a_run(write):
+    directory, curriculum = write({"train": TRAIN})
+    curriculum.close()
+    (directory.path / "budget.json").write_text("{")
+    assert read_run(directory.journal).budget == Budget(steps=5000)
+
+
+def test_catalogue_of_somebodys_own_loop_is_left_alone(write):
+    directory, curriculum = write({"catalogue": "mine.toml"})
+    curriculum.close()
+    run = read_run(directory.journal)
+    assert run.kind == "other" and run.catalogue is None
+    assert set(run.coverage().values()) == {None}

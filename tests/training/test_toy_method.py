@@ -28,7 +28,7 @@ from horizon_rl.curriculum import (
     Entry,
     Evidence,
     Frontier,
-    Outcome,
+    Outcomes,
     Proposal,
     State,
     phase_rng,
@@ -48,7 +48,7 @@ from horizon_rl.runs.journal import Journal, replay
 
 @dataclass(frozen=True, kw_only=True)
 class RandomLevels:
-    """Levels by lot, from the seed and the phase's number; every phase is committed."""
+    """Levels at random, from the seed and the phase's number; every phase is committed."""
 
     cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
     seed: int = 0
@@ -86,7 +86,7 @@ class RandomLevels:
             candidate=0.0,
             levels={group: float(rng.random()) for group in state.mastered},
             mastered=state.mastered,
-            reason="drawn by lot",
+            reason="drawn at random",
         )
         return replace(state, proposal=proposal)
 
@@ -100,11 +100,10 @@ class HeavyOutcomes(RandomLevels):
     outcome_parameters = ("mass.scale",)
 
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
-        masses = [outcome.values[0] for outcome in evidence.outcomes]
-        heavy = float(np.median(masses)) if masses else 0.0
-        lengths = [o.length for o in evidence.outcomes if o.values[0] >= heavy]
-        survived = sum(length >= 1.0 for length in lengths)
-        rise = self.rise if 2 * survived > len(lengths) else 0.0
+        assert evidence.outcomes is not None
+        masses = np.array([values[0] for values in evidence.outcomes.values])
+        lengths = np.array(evidence.outcomes.length)[masses >= np.median(masses)]
+        rise = self.rise if np.mean(lengths >= 1.0) > 0.5 else 0.0
         judged, decision = super().step(state, evidence)
         if judged.proposal is None:
             return judged, decision
@@ -191,12 +190,14 @@ def test_outcomes_arrive_with_row_length_error_and_value(tmp_path):
         if not isinstance(event, Entry):
             continue
         outcomes, scenarios = event.evidence.outcomes, run.worlds._scenarios
-        assert scenarios is not None and len(outcomes) >= event.evidence.episodes > 0
-        for outcome in outcomes:
-            known = scenarios.pool.parameters[outcome.row, column]
-            assert outcome.values == (known,)
-            assert 0.0 < outcome.length <= 1.0 and outcome.tracking_error >= 0.0
-        length = np.mean([o.length for o in outcomes])
+        assert scenarios is not None and outcomes is not None
+        assert len(outcomes) >= event.evidence.episodes > 0
+        known = scenarios.pool.parameters[list(outcomes.row), column]
+        assert np.ravel(outcomes.values) == pytest.approx(known, abs=1e-6)
+        assert 0.0 < min(outcomes.length) and max(outcomes.length) <= 1.0
+        assert min(outcomes.tracking_error) >= 0.0
+        assert len(outcomes.returns) == len(outcomes)
+        length = np.mean(outcomes.length)
         assert event.evidence.length == pytest.approx(length)
     run.close()
     assert levels(run.curriculum.entries)[1:] == [
@@ -211,7 +212,12 @@ def test_outcomes_arrive_with_row_length_error_and_value(tmp_path):
 def test_level_stays_where_heavy_robots_fall():
     method = HeavyOutcomes()
     state = method.start(["mass"])
-    fallen = tuple(Outcome(row, 0.5, 0.1, (0.1 * row,)) for row in range(4))
+    fallen = Outcomes(
+        row=(0, 1, 2, 3),
+        length=(0.5,) * 4,
+        tracking_error=(0.1,) * 4,
+        values=((0.0,), (0.1,), (0.2,), (0.3,)),
+    )
     evidence = Evidence(length=0.5, tracking_error=0.1, outcomes=fallen)
     state, _ = method.step(state, evidence)
     assert on_trial(state).levels == {"mass": 0.0}

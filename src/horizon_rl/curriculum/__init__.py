@@ -10,7 +10,7 @@ from horizon_rl.curriculum.entry import Entry as Entry
 from horizon_rl.curriculum.entry import last_checkpoint as last_checkpoint
 from horizon_rl.curriculum.evidence import Episodes as Episodes
 from horizon_rl.curriculum.evidence import Evidence as Evidence
-from horizon_rl.curriculum.evidence import Outcome as Outcome
+from horizon_rl.curriculum.evidence import Outcomes as Outcomes
 from horizon_rl.curriculum.evidence import measure as measure
 from horizon_rl.curriculum.evidence import select_window as select_window
 from horizon_rl.curriculum.frontier import Frontier as Frontier

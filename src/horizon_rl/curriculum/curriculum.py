@@ -1,6 +1,7 @@
 """The curriculum as an object with two methods, for any training loop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from horizon_rl.curriculum.config import CurriculumCfg
@@ -51,6 +52,7 @@ class Curriculum:
         method: Method | None = None,
         *,
         entries: Sequence[Entry] = (),
+        state: State | None = None,
         log: Log | None = None,
     ):
         """Start in memory; `runs.create_curriculum` starts one that is kept on disk.
@@ -59,14 +61,16 @@ class Curriculum:
             groups: Domain groups to widen.
             method: How; without it, HORIZON as published.
             entries: Phases that were judged before, to go on after.
+            state: The state after them, if it is known.
             log: Where phases judged from now on are kept.
         """
         self.method: Method = method or Horizon()
-        self.state: State = self.method.start(groups)
-        self.entries: list[Entry] = []
-        for entry in entries:
-            self.state, _ = self.method.step(self.state, entry.evidence)
-            self.entries.append(entry)
+        self.entries: list[Entry] = list(entries)
+        if state is None:
+            state = self.method.start(groups)
+            for entry in entries:
+                state, _ = self.method.step(state, entry.evidence)
+        self.state: State = state
         self._log = log
 
     @property
@@ -83,8 +87,11 @@ class Curriculum:
         return self.state.proposal
 
     def outlook(self) -> tuple[Proposal, ...]:
-        """Return what may follow the phase on trial: after a pass, after a failure."""
-        if self.state.proposal is None:
+        """Return what may follow the phase on trial: after a pass, after a failure.
+
+        For a method that learns from single episodes nobody can say.
+        """
+        if self.state.proposal is None or self.method.outcome_parameters is not None:
             return ()
         states = (self.method.step(self.state, e)[0] for e in (FLAWLESS, HOPELESS))
         return tuple(state.proposal for state in states if state.proposal)
@@ -97,9 +104,24 @@ class Curriculum:
         """Look at the phase on trial before its end; see `Method.look`."""
         return self.method.look(self.state, window, index, longest)
 
+    def preview(self, evidence: Evidence) -> tuple[State, Decision]:
+        """Return what `tell` would decide and the state after it; change nothing."""
+        _, state, decision = self._judge(evidence)
+        return state, decision
+
     def decide(self, evidence: Evidence) -> Decision:
-        """Return what `tell` would decide, and change nothing."""
-        return self._judge(evidence)[2]
+        """Return what `tell` would decide; change nothing."""
+        return self.preview(evidence)[1]
+
+    def ends_early(self, evidence: Evidence) -> bool:
+        """Tell whether what an early look measured settles the phase."""
+        return self.decide(evidence).verdict.passed
+
+    def forget_reference(self) -> None:
+        """Have the last commit measured again before the next phase trains."""
+        if known := self.state.reference:
+            unknown = replace(known, error=None, value=None)
+            self.state = replace(self.state, reference=unknown)
 
     def tell(
         self, evidence: Evidence, checkpoint: CheckpointRef | None = None

@@ -1,26 +1,31 @@
 """What a phase showed: the numbers that the gates judge."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from horizon_rl.support.errors import InputError
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One training episode: where it took place, and how it went."""
+@dataclass(frozen=True, kw_only=True)
+class Outcomes:
+    """A phase's fair episodes one by one: where each took place, and how it went."""
 
-    row: int
-    """The scenario's row among those of its phase."""
-    length: float
+    row: tuple[int, ...]
+    """Row of the scenario among those of the phase."""
+    length: tuple[float, ...]
     """Episode length as a share of the longest possible."""
-    tracking_error: float
+    tracking_error: tuple[float, ...]
     """Time mean of the tracking error, m/s."""
-    values: tuple[float, ...] = ()
+    returns: tuple[float, ...] = ()
+    """Sum of rewards, where the worlds know."""
+    values: tuple[tuple[float, ...], ...] = ()
     """The instance's values of the method's `outcome_parameters`, every draw of each, on
     the scale on which -1 and 1 are the ends of the limit range."""
+
+    def __len__(self) -> int:
+        return len(self.row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +66,10 @@ class Evidence:
     """Environment steps the phase cost, probes included."""
     aborted: bool = False
     """The phase was cut short because its rollouts had collapsed."""
-    outcomes: tuple[Outcome, ...] = ()
-    """The phase's fair episodes one by one, for methods that ask for them."""
+    probed: dict[str, float] = field(default_factory=dict)
+    """Means over probe sets that are not among the above, by set and quantity."""
+    outcomes: Outcomes | None = None
+    """Single episodes, for methods that ask for them."""
 
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
@@ -70,7 +77,7 @@ class Evidence:
         counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name == "outcomes":
+            if each.name in ("probed", "outcomes"):
                 continue
             if count := counts.get(each.name):
                 if not (math.isfinite(value) and value >= 0):
@@ -94,8 +101,10 @@ class Episodes:
     """[n] time mean of the tracking error, m/s."""
     row: np.ndarray | None = None
     """[n] row of the scenario that it ran, where the worlds know."""
+    returns: np.ndarray | None = None
+    """[n] sum of rewards, where the worlds know."""
     values: np.ndarray | None = None
-    """[n, -] values of the parameters that were asked for, see `Outcome.values`."""
+    """[n, -] values of the parameters that were asked for, see `Outcomes.values`."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -107,6 +116,7 @@ class Episodes:
             self.length[ids],
             self.tracking_error[ids],
             None if self.row is None else self.row[ids],
+            None if self.returns is None else self.returns[ids],
             None if self.values is None else self.values[ids],
         )
 
@@ -138,7 +148,13 @@ def fair_episodes(episodes: Episodes, *, phase_steps: int, max_length: int) -> E
 def select_window(
     episodes: Episodes, *, phase_steps: int, max_length: int, window: int = 500
 ) -> Episodes:
-    """Keep the episodes that gate L may judge: the last `window` fair ones by start.
+    """Keep the episodes that gate L may judge: the last `window` fair ones by start."""
+    fair = fair_episodes(episodes, phase_steps=phase_steps, max_length=max_length)
+    return last_episodes(fair, window)
+
+
+def last_episodes(fair: Episodes, window: int) -> Episodes:
+    """Keep the last `window` of episodes in the order of their starts.
 
     Episodes that began together are taken together, even if there are more than
     `window`: they lie in the order in which they ended, so to take some of them, as
@@ -146,7 +162,6 @@ def select_window(
     """
     if window < 1:
         raise InputError(f"window is {window}; accepted: at least 1")
-    fair = fair_episodes(episodes, phase_steps=phase_steps, max_length=max_length)
     if len(fair) <= window:
         return fair
     return fair.take(np.flatnonzero(fair.start >= fair.start[-window]))
@@ -160,14 +175,18 @@ def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float |
     return length, float(np.mean(window.tracking_error, dtype=np.float64))
 
 
-def outcomes_of(episodes: Episodes, *, max_length: int) -> tuple[Outcome, ...]:
+def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:
     """Return episodes one by one, for a method that learns from each."""
-    n = len(episodes)
-    rows = np.full(n, -1) if episodes.row is None else episodes.row
-    values = np.zeros((n, 0)) if episodes.values is None else episodes.values
-    return tuple(
-        Outcome(int(row), float(length) / max_length, float(error), tuple(each))
-        for row, length, error, each in zip(
-            rows, episodes.length, episodes.tracking_error, values.tolist(), strict=True
-        )
+
+    def plain(values: np.ndarray | None) -> list:
+        # Six digits: what comes of physics in single precision has no more.
+        return [] if values is None else np.round(values.astype(float), 6).tolist()
+
+    rows = np.full(len(episodes), -1) if episodes.row is None else episodes.row
+    return Outcomes(
+        row=tuple(rows.tolist()),
+        length=tuple(plain(episodes.length / max_length)),
+        tracking_error=tuple(plain(episodes.tracking_error)),
+        returns=tuple(plain(episodes.returns)),
+        values=tuple(map(tuple, plain(episodes.values))),
     )

@@ -30,7 +30,11 @@ class Proposal:
 
     @property
     def distribution(self) -> Distribution:
-        """The instances to train on; a method may have a proposal with another."""
+        """The instances to train on.
+
+        A method with another distribution has a proposal of its own: a subclass with
+        fields that describe it, and this property over them.
+        """
         return AtLevels(self.levels)
 
 

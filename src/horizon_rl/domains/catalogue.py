@@ -98,7 +98,7 @@ class Catalogue:
     def fixed_at(self, levels: Levels) -> "Catalogue":
         """Return the catalogue in which groups start from these levels, not from 0.
 
-        So whoever says nothing of them draws from the ranges they are fixed at.
+        Groups that are not named then draw from the ranges they are fixed at.
         """
         ranges = self.ranges(levels)
 

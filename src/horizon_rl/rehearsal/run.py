@@ -12,6 +12,7 @@ from horizon_rl.curriculum import (
     Entry,
     Method,
     Proposal,
+    State,
     check_method,
     choose_method,
 )
@@ -24,7 +25,7 @@ from horizon_rl.runs.paths import journal_of
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.training.loop import run_phases
-from horizon_rl.training.protocols import PhaseResult, Recorder
+from horizon_rl.training.protocols import Recorder
 
 POLICY = "policy.json"
 
@@ -110,7 +111,7 @@ class Rehearsal(Recorder):
         events = run_phases(self.curriculum, self._worlds, self._learner, recorder=self)
         return (event for event in events if isinstance(event, Entry))
 
-    def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None:
+    def save(self, proposal: Proposal, after: State) -> CheckpointRef | None:
         if self._directory is None:
             return None
         text = dumps(encode(self.policy))

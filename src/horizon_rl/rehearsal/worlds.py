@@ -36,6 +36,8 @@ class SyntheticWorlds(Worlds):
 
     def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
         """Return one episode that stands for all."""
+        if parameters is not None:
+            raise InputError("the synthetic learner has no single episodes to tell of")
         length, error, _ = perform(self._acted, self.levels, self._cfg)
         return Episodes(
             start=np.zeros(1),

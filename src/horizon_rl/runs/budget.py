@@ -1,11 +1,9 @@
 """The budget of a run, and whether it is spent."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from horizon_rl.runs.paths import BUDGET
 from horizon_rl.support.durable import write_file
@@ -41,14 +39,16 @@ def write_budget(run: Path, budget: Budget) -> None:
     write_file(run / BUDGET, dumps(encode(budget)).encode())
 
 
-def read_budget(run: Path, settings: Mapping[str, Any]) -> Budget:
-    """Return a run's budget: what it was last given, else that of its settings."""
+def read_budget(run: Path) -> Budget | None:
+    """Return the budget that a run was last given on resuming; None: none was."""
     file = run / BUDGET
     try:
-        given = json.loads(file.read_text()) if file.exists() else settings
-        steps, minutes = int(given.get("steps") or 0), float(given.get("minutes") or 0)
-        if not isfinite(minutes):
-            raise ValueError(f"minutes is {minutes}")
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        given = json.loads(file.read_text())
+        budget = Budget(steps=int(given["steps"]), minutes=float(given["minutes"]))
+        if not isfinite(budget.minutes):
+            raise ValueError(f"minutes is {budget.minutes}")
+        return budget
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file} is damaged ({error}): fix or delete it") from error
-    return Budget(steps=steps, minutes=minutes)

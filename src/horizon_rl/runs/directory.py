@@ -138,7 +138,7 @@ def initial_checkpoint(digest: str) -> CheckpointRef:
 
 
 def copy_record(run: Path, folder: Path) -> None:
-    """Copy what tells of a run, all but its weights, into a new folder."""
+    """Copy a run's records, without its weights, into a new folder."""
     folder.mkdir()
     for name in (JOURNAL, TIMES, BUDGET):
         if (run / name).exists():  # A budget that was never changed has no file.

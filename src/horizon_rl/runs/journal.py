@@ -149,7 +149,7 @@ class Journal:
         """
         if not self._is_sound:
             raise JournalError(f"{self.path} could not be restored: resume the run")
-        line = to_line(encode(entry))
+        line = to_line(_plain(entry))
         try:
             written = 0
             while written < len(line):
@@ -178,12 +178,21 @@ class Journal:
             raise JournalError(f"{self.path} is in use by another process") from error
 
 
+def _plain(entry: Entry) -> dict[str, Any]:
+    """Return an entry as plain data; what only some methods have is left out if empty."""
+    record = encode(entry)
+    for name in ("probed", "outcomes"):
+        if not record["evidence"][name]:
+            del record["evidence"][name]
+    return record
+
+
 def is_locked(path: Path) -> bool:
     """Tell whether a process has the journal open for appending: its run is alive."""
     try:
         file = open(path, "rb")
     except OSError:
-        return False  # Who reads it says why.
+        return False  # The reader reports why.
     with file:
         try:
             if fcntl:
@@ -332,4 +341,6 @@ def resume_curriculum(path: Path) -> Curriculum:
     journal, so_far = Journal.resume(path)
     header = so_far.header
     method = header.make_method()
-    return Curriculum(header.groups, method, entries=so_far.entries, log=journal)
+    return Curriculum(
+        header.groups, method, entries=so_far.entries, state=so_far.state, log=journal
+    )

@@ -129,8 +129,8 @@ class RunFiles:
 
     @cached_property
     def catalogue(self) -> Catalogue | None:
-        """The run's groups of parameters; None where the journal has none."""
-        if "catalogue" not in self.context:
+        """The run's groups of parameters; None for somebody's own loop."""
+        if "catalogue" not in self.context or self.kind == "other":
             return None
         try:
             return decode(Catalogue, self.context["catalogue"])
@@ -203,7 +203,7 @@ def read_run(
         damaged=damaged,
         metrics=metrics,
         times=times,
-        budget=read_budget(folder, _settings(replayed.header)),
+        budget=_budget(folder, _settings(replayed.header)),
         locked=locked,
         age_s=age_s,
         checkpoints=names,
@@ -221,6 +221,16 @@ def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
     for key in keys:
         data = data.get(key) if isinstance(data, Mapping) else None
     return data if isinstance(data, kind) else None
+
+
+def _budget(folder: Path, settings: Mapping[str, Any]) -> Budget:
+    """Return a run's budget; a damaged file counts as none, until the run is resumed."""
+    try:
+        given = read_budget(folder)
+    except InputError:
+        given = None
+    steps, minutes = find(settings, int, "steps"), find(settings, NUMBER, "minutes")
+    return given or Budget(steps=steps or 0, minutes=minutes or 0.0)
 
 
 def _settings(header: Header) -> Mapping[str, Any]:

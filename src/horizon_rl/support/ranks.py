@@ -1,8 +1,8 @@
 """Training by several processes at once, started by `torchrun`.
 
 Each process is a *rank* with its own worlds and, where there are GPUs, its own GPU. All
-hold the same weights: gradients are averaged before they change one. Rank 0 leads: it
-alone decides, reads, writes and prints.
+hold the same weights and the same curriculum: gradients are averaged before they change
+one. Rank 0 leads: it alone reads, writes and prints.
 
 `Ranks` is what the rest of the code sees. The base class is the one-rank case, in which
 there is nothing to do; `join` gives the other kind where torchrun started several.

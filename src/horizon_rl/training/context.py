@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.runs.budget import Budget, read_budget
+from horizon_rl.runs.budget import read_budget
 from horizon_rl.runs.journal import read_header
 from horizon_rl.runs.paths import journal_of
 from horizon_rl.support.errors import InputError
@@ -35,5 +35,7 @@ def read_context(path: Path) -> Context:
         found = decode(Context, context)
     except InputError as error:
         raise InputError(f"{journal}:1: {error}") from error
-    budget: Budget = read_budget(path, encode(found.train))
+    budget = read_budget(path)
+    if budget is None:
+        return found
     return replace(found, train=replace(found.train, **encode(budget)))

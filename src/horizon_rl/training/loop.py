@@ -5,10 +5,9 @@ synthetic learner, Gymnasium and mjlab all train in it.
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import ceil
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from horizon_rl.curriculum import (
 from horizon_rl.curriculum.evidence import (
     ProbedEpisodes,
     fair_episodes,
+    last_episodes,
     outcomes_of,
-    select_window,
 )
 from horizon_rl.runs.directory import PhaseTimes
 from horizon_rl.support.errors import NonFiniteError
@@ -35,6 +34,8 @@ from horizon_rl.training.protocols import (
     Recorder,
     Worlds,
 )
+
+NO_EPISODES = Episodes(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def run_phases(
@@ -69,8 +70,8 @@ def run_phases(
             yield iteration
         trained, result = perf_counter(), phase.result
         recorder.record_evidence(proposal.phase, result)
-        decision = curriculum.decide(result.evidence)
-        kept = recorder.save(proposal, result) if decision.keeps_weights else None
+        after, decision = curriculum.preview(result.evidence)
+        kept = recorder.save(proposal, after) if decision.keeps_weights else None
         curriculum.tell(result.evidence, kept)
         if not decision.keeps_weights:
             learner.restore(before)
@@ -99,20 +100,20 @@ class PhaseTraining:
         window: int,
     ):
         self._curriculum, self._worlds, self._learner = curriculum, worlds, learner
-        self._window_size = window
+        self._window = window
         ends = [ceil(share * iterations) for share in curriculum.looks()]
         self._length = ends[-1]
         self._looks = {end: index for index, end in enumerate(ends)}
         self._iterations = self._probes = self._probe_steps = 0
         self._probe_s = 0.0
-        self._reference: dict[str, Any] = {}
+        self._reference: Mapping[str, ProbedEpisodes] = {}
 
     def train(self) -> Generator[Iteration, None, None]:
         """Train until a look or the usual length ends the phase."""
         state, proposal = self._curriculum.state, self._curriculum.ask()
         assert proposal is not None
-        self._worlds.begin(proposal.phase, proposal.distribution)
         self._measure_reference()
+        self._worlds.begin(proposal.phase, proposal.distribution)
         self._learner.begin(self._worlds)
         while True:
             self._iterations += 1
@@ -120,7 +121,7 @@ class PhaseTraining:
                 iteration = self._learner.iterate(self._worlds)
             except NonFiniteError:
                 # A policy that has diverged is what rollback is for.
-                self.result = self._give_up(_no_episodes())
+                self.result = self._conclude(NO_EPISODES, {}, aborted=True)
                 if self._curriculum.decide(self.result.evidence).keeps_weights:
                     raise
                 return
@@ -134,40 +135,30 @@ class PhaseTraining:
 
     def _look(self) -> bool:
         """Look at the phase; tell whether it has ended, with its result."""
-        window = self._find_window()
-        at_end = self._iterations == self._length
-        seen = "judge"
-        if not at_end:
-            index = self._looks[self._iterations]
-            seen = self._curriculum.look(window, index, self._worlds.max_length)
-        if seen == "abort":
-            self.result = self._give_up(window)
-        elif seen == "judge":
-            self.result = self._measure(window)
-            # Gate C may still fail: then training goes on.
-            return (
-                at_end or self._curriculum.decide(self.result.evidence).verdict.passed
-            )
-        return seen == "abort"
-
-    def _find_window(self) -> Episodes:
-        return select_window(
-            self._worlds.episodes(),
+        curriculum, longest = self._curriculum, self._worlds.max_length
+        # Before any probe, which may take place in the same worlds.
+        fair = fair_episodes(
+            self._worlds.episodes(curriculum.method.outcome_parameters),
             phase_steps=self._iterations * self._learner.num_steps,
-            max_length=self._worlds.max_length,
-            window=self._window_size,
+            max_length=longest,
         )
-
-    def _measure(self, window: Episodes) -> PhaseResult:
-        """Measure the policy on the probe's scenarios, and put all numbers together."""
-        return self._result(window, self._probe(self._curriculum.state.probes))
+        at_end, seen = self._iterations == self._length, "judge"
+        if not at_end:
+            window = last_episodes(fair, self._window)
+            seen = curriculum.look(window, self._looks[self._iterations], longest)
+        if seen == "go on":
+            return False
+        probes = self._probe(curriculum.state.probes) if seen == "judge" else {}
+        self.result = self._conclude(fair, probes, aborted=seen == "abort")
+        # Gate C may still fail at an early look: then training goes on.
+        is_over = at_end or seen == "abort"
+        return is_over or curriculum.ends_early(self.result.evidence)
 
     def _measure_reference(self) -> None:
         """Measure the last commit now, where it was not when it was committed."""
         state = self._curriculum.state
         if state.reference and state.reference.error is None:
-            found = self._probe({"reference": state.probes["checkpoint"]})
-            self._reference = _means(found)
+            self._reference = self._probe({"reference": state.probes["checkpoint"]})
 
     def _probe(self, sets: Mapping[str, ProbeSet]) -> Mapping[str, ProbedEpisodes]:
         began = perf_counter()
@@ -177,50 +168,41 @@ class PhaseTraining:
         self._probe_steps += sum(int(p.length.sum()) for p in probes.values())
         return probes
 
-    def _give_up(self, window: Episodes) -> PhaseResult:
-        """End the phase as collapsed: what it showed so far is all there will be."""
-        return self._result(window, {}, aborted=True)
-
     @property
     def _env_steps(self) -> int:
         trained = self._iterations * self._learner.steps_per_iteration
         return trained + self._probe_steps
 
-    def _result(
+    def _conclude(
         self,
-        window: Episodes,
+        fair: Episodes,
         probes: Mapping[str, ProbedEpisodes],
         *,
-        aborted: bool = False,
+        aborted: bool,
     ) -> PhaseResult:
-        longest = self._worlds.max_length
+        """Put together all numbers that the phase is judged by."""
+        longest, window = self._worlds.max_length, last_episodes(fair, self._window)
         length, error = measure(window, max_length=longest)
-        figures = {**_means(probes), **(self._reference if probes else {})}
-        wanted, outcomes = self._curriculum.method.outcome_parameters, ()
-        if wanted is not None:
-            steps = self._iterations * self._learner.num_steps
-            episodes = self._worlds.episodes(wanted)
-            fair = fair_episodes(episodes, phase_steps=steps, max_length=longest)
-            outcomes = outcomes_of(fair, max_length=longest)
+        probes = {**self._reference, **probes} if probes else probes
+        means = _means(probes)
+        known = {field.name for field in fields(Evidence)}
+        single = self._curriculum.method.outcome_parameters is not None
         evidence = Evidence(
             length=length,
             tracking_error=error,
-            **figures,
+            **{name: v for name, v in means.items() if name in known},  # pyright: ignore[reportArgumentType]
             episodes=len(window),
             iterations=self._iterations,
             probes=self._probes,
             env_steps=self._env_steps,
             aborted=aborted,
-            outcomes=outcomes,
+            probed={name: v for name, v in means.items() if name not in known},
+            outcomes=outcomes_of(fair, max_length=longest) if single else None,
         )
         return PhaseResult(evidence, window, probes, self._probe_s)
 
 
-def _no_episodes() -> Episodes:
-    return Episodes(np.zeros(0), np.zeros(0), np.zeros(0))
-
-
-def _means(probes: Mapping[str, ProbedEpisodes]) -> dict[str, Any]:
+def _means(probes: Mapping[str, ProbedEpisodes]) -> dict[str, float]:
     """Return the means over each probe set, under their names in the evidence."""
     figures = {}
     for name, found in probes.items():

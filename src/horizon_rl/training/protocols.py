@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from horizon_rl.curriculum import CheckpointRef, Episodes, Evidence, ProbeSet, Proposal
+from horizon_rl.curriculum import (
+    CheckpointRef,
+    Episodes,
+    Evidence,
+    ProbeSet,
+    Proposal,
+    State,
+)
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains.distribution import Distribution
 from horizon_rl.runs.directory import PhaseTimes
@@ -119,7 +126,7 @@ class Learner(Protocol):
         ...
 
     def restore(self, snapshot: Any) -> None:
-        """Bring back a snapshot exactly."""
+        """Bring back a snapshot, after a rollback."""
         ...
 
 
@@ -139,8 +146,13 @@ class Recorder:
     def record_evidence(self, phase: int, result: PhaseResult) -> None:
         """Keep the episodes behind a phase's numbers, before it is decided."""
 
-    def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef | None:
-        """Write a checkpoint of what was learnt in a phase that is kept."""
+    def save(self, proposal: Proposal, after: State) -> CheckpointRef | None:
+        """Write a checkpoint of what was learnt in a phase that is kept.
+
+        Args:
+            proposal: The phase.
+            after: The curriculum's state once the phase is on record.
+        """
 
     def record_times(self, times: PhaseTimes) -> None:
         """Keep where a phase's seconds went."""

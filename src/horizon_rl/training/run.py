@@ -1,6 +1,6 @@
 """A run: worlds, a learner and the curriculum that governs them, kept on disk.
 
-Of several ranks, rank 0 alone reads and writes; all hold the same curriculum, since all
+With several ranks, only rank 0 reads and writes; all hold the same curriculum, since all
 tell it the same evidence.
 """
 
@@ -10,12 +10,19 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from horizon_rl.curriculum import CheckpointRef, Curriculum, Entry, Proposal, State
+from horizon_rl.curriculum import (
+    CheckpointRef,
+    Curriculum,
+    Entry,
+    Method,
+    Proposal,
+    State,
+)
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
-from horizon_rl.runs.journal import create_curriculum, resume_curriculum
-from horizon_rl.support.errors import InputError
+from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.support.records import encode
 from horizon_rl.training.config import TrainCfg, widened_groups
@@ -71,6 +78,9 @@ class Run(Recorder):
         A directory that holds one already is refused.
         """
         groups, method = widened_groups(cfg, catalogue), cfg.make_method()
+        for parameter in method.outcome_parameters or ():
+            if parameter not in catalogue.parameters:
+                raise InputError(unknown("parameter", parameter, catalogue.parameters))
         run = cls(cfg, catalogue, path, device, ranks)
         if init:
             run.start = f"from {name or init}"
@@ -110,10 +120,13 @@ class Run(Recorder):
         )
         run = cls(cfg, context.catalogue, path, device, ranks)
         run.start = context.start
-        entries = ranks.once(lambda: run._catch_up(context))
+        method, entries, noise_changed = ranks.once(lambda: run._catch_up(context))
         if not ranks.leads:
             groups = widened_groups(cfg, context.catalogue)
-            run.curriculum = Curriculum(groups, cfg.make_method(), entries=entries)
+            run.curriculum = Curriculum(groups, method, entries=entries)
+        if noise_changed:
+            # The last commit was measured with sensor noise that nobody meets again.
+            run.curriculum.forget_reference()
         if cfg != was:
             ranks.once(lambda: write_budget(path, run.budget))
         return run
@@ -147,6 +160,7 @@ class Run(Recorder):
         was not judged: it runs again when the run is resumed.
         """
         self.learner.follow_rank_0()
+        self._phase_began = time.perf_counter()
         for event in run_phases(
             self.curriculum,
             self.worlds,
@@ -169,7 +183,6 @@ class Run(Recorder):
     # What the loop asks of a recorder.
 
     def has_budget(self) -> bool:
-        self._phase_began = time.perf_counter()
         return self.ranks.once(lambda: self.ended is None)
 
     def record_iteration(self, phase: int, iteration: Iteration) -> None:
@@ -181,19 +194,13 @@ class Run(Recorder):
         write = self.directory.write_evidence
         self.ranks.once(lambda: write(phase, result.window, result.probes))
 
-    def save(self, proposal: Proposal, result: PhaseResult) -> CheckpointRef:
-        state, evidence = self.curriculum.state, result.evidence
-        after = replace(
-            state,
-            phase=state.phase + 1,
-            iterations=state.iterations + evidence.iterations,
-            env_steps=state.env_steps + evidence.env_steps,
-        )
+    def save(self, proposal: Proposal, after: State) -> CheckpointRef:
         phase, levels = proposal.phase, proposal.levels
         return self.ranks.once(lambda: self._write_checkpoint(phase, after, levels))
 
     def record_times(self, times: PhaseTimes) -> None:
         self.trained_s += times.total_s
+        self._phase_began = time.perf_counter()
         self.ranks.once(lambda: self.directory.write_times(times))
 
     def _write_checkpoint(
@@ -221,8 +228,13 @@ class Run(Recorder):
             self.directory.journal, groups, method, encode(context)
         )
 
-    def _catch_up(self, context: Context) -> list[Entry]:
-        """Take over what the run has learnt and decided so far."""
+    def _catch_up(self, context: Context) -> tuple[Method, list[Entry], bool]:
+        """Take over what the run has learnt and decided so far.
+
+        Returns:
+            The curriculum's method, the phases judged, and whether an older version
+            wrote the run, which keyed the probes' sensor noise in another way.
+        """
         self.curriculum = curriculum = resume_curriculum(self.directory.journal)
         try:
             last = curriculum.checkpoint or initial_checkpoint(context.initial)
@@ -235,4 +247,5 @@ class Run(Recorder):
         self.learner.algorithm.learning_rate = record.numbers["learning_rate"]
         self.learner.cut_rate(len(entries) - (kept[-1] + 1 if kept else 0))
         self.trained_s = self.directory.pick_up(entries)
-        return entries
+        noise_changed = read_header(self.directory.journal).schema < 2
+        return curriculum.method, entries, noise_changed

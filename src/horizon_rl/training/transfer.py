@@ -9,7 +9,7 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.physics import BODY_DESCRIPTORS
 
 ENCODER = "critic.encoder.0.weight"
-"""What weighs the privileged numbers, [width, numbers]; Adam's moments lie alike."""
+"""What weighs the privileged numbers, [width, numbers]; Adam's moments have the same layout."""
 
 
 def fit_catalogue(

@@ -26,6 +26,7 @@ from horizon_rl.robots import (
 from horizon_rl.robots.mjcf import load_robot
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
+from horizon_rl.support.records import dumps, encode
 from horizon_rl.task import (
     Policy,
     Scenarios,
@@ -38,8 +39,8 @@ from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.protocols import Worlds
 
 PROBE = 1 << 31
-"""Added to a phase's number, gives its stream of probe scenarios: no training gets
-there."""
+"""Added to a phase's number, gives its stream of probe scenarios; training never uses
+these streams."""
 
 
 class Draw(NamedTuple):
@@ -123,7 +124,7 @@ class SimulatedWorlds(Worlds):
             assert self._scenarios is not None
             first_row = self.ranks.rank * len(self._scenarios)
             known = self._scenarios.pool.parameters[:, self._columns(parameters)]
-            columns = (*columns, first_row + found.row, known[found.row])
+            columns = (*columns, first_row + found.row, found.returns, known[found.row])
         parts = self.ranks.gather(columns)
         return Episodes(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -201,7 +202,7 @@ class SimulatedWorlds(Worlds):
 
 
 def _key(phase: int, distribution: Distribution) -> tuple[int, str]:
-    return phase, repr(distribution)
+    return phase, dumps(encode(distribution))
 
 
 def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:

@@ -97,7 +97,8 @@ def recompute(arrays: Arrays, reference: Arrays, longest: int) -> Numbers:
             numbers[f"{probe}_{what}"] = finite_mean(arrays.get(f"{probe}_{what}"))
         # A phase cut short was not probed, and has no reference on record either.
         compared = f"checkpoint_{what}" in arrays
-        own = reference.get(f"candidate_{what}") if compared else None
+        own = arrays.get(f"reference_{what}", reference.get(f"candidate_{what}"))
+        own = own if compared else None
         numbers[f"reference_{what}"] = finite_mean(own)
     return numbers
 
