@@ -274,12 +274,6 @@ def test_another_seed_takes_other_rows(make_env, make_scenarios):
     assert len(taken[0]) == 32 and first != later and first != other
 
 
-def test_rows_outside_the_scenarios_are_refused(make_env, make_scenarios):
-    env = make_env()
-    with pytest.raises(InputError, match=r"rows must lie in 0\.\.7"):
-        env.begin(make_scenarios(env.cfg, m=8), 0, rows=torch.tensor([0, 1, 2, 8]))
-
-
 def test_command_given_by_hand_lasts_until_the_episode_ends(make_env, make_scenarios):
     env = make_env(episode_s=0.2, command=CommandCfg(hold_s=0.1))
     scenarios = make_scenarios(env.cfg, m=4, levels={"disturbance": 1.0})

@@ -7,7 +7,7 @@ from worlds_of_signals import make_pool, record_targets
 
 from horizon_rl.physics import CONTROL_DT, CpuBackend
 from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
-from horizon_rl.task.latency import ActionDelay
+from horizon_rl.task.signals import ActionDelay
 
 
 def begin(go2, values, cfg=None, n=4):

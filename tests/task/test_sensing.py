@@ -6,7 +6,7 @@ from worlds_of_signals import make_pool, record_targets
 
 from horizon_rl.physics import CpuBackend
 from horizon_rl.task import NUM_ACTOR, NoiseCfg, TaskCfg, VelocityEnv, draw_scenarios
-from horizon_rl.task.sensing import Sensors
+from horizon_rl.task.signals import Sensors
 
 QUIET = NoiseCfg(angular_velocity=0, gravity=0, joint_position=0, joint_velocity=0)
 

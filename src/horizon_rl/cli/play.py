@@ -21,15 +21,7 @@ from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("viewer"):
     from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
-    from horizon_rl.viewer.film import (
-        GIF_FPS,
-        MovieCfg,
-        check_movie,
-        film,
-        parse_size,
-        write_movie,
-        write_picture,
-    )
+    from horizon_rl.viewer import film
     from horizon_rl.viewer.session import Session
     from horizon_rl.viewer.setup import free_setup, load_scenario
 
@@ -99,8 +91,8 @@ def run(cmd: PlayCmd) -> None:
             session.drive(np.array(cmd.command or WALK))
     if cmd.video:
         seconds = cmd.seconds or (setup.task.episode_s if exact else FREE_S)
-        cfg = _movie_cfg(cmd, cmd.video, MovieCfg())
-        _write(cmd.video, film(sessions, cfg, seconds), cfg, seconds)
+        cfg = _movie_cfg(cmd, cmd.video, film.MovieCfg())
+        _write(cmd.video, film.film_sessions(sessions, cfg, seconds), cfg, seconds)
         for session in sessions:
             end, error = session.describe_end(), session.readout().error
             print(f"{session.policy.name}: {end}, error {error:.2f} m/s")
@@ -142,7 +134,7 @@ def _check(cmd: PlayCmd) -> None:
     if cmd.video or (cmd.montage and not cmd.picture):
         video = cmd.video or Path("montage.mp4")
         check_file("--video", video)
-        check_movie(video)
+        film.check_movie(video)
     if cmd.picture:
         check_file("--picture", cmd.picture, ".png")
 
@@ -177,7 +169,7 @@ def _make_montage(cmd: PlayCmd) -> None:
     both = not cmd.video and not cmd.picture
     if picture := cmd.picture or (Path("montage.png") if both else None):
         sessions = montage.start_parade(policy, command)
-        write_picture(picture, montage.draw_parade(sessions))
+        film.write_picture(picture, montage.draw_parade(sessions))
         print(f"drawn in {picture}")
     if video := cmd.video or (Path("montage.mp4") if both else None):
         cfg, seconds = _movie_cfg(cmd, video, montage.MONTAGE), cmd.seconds or MONTAGE_S
@@ -185,17 +177,19 @@ def _make_montage(cmd: PlayCmd) -> None:
         _write(video, montage.film_parade(sessions, cfg, seconds), cfg, seconds)
 
 
-def _movie_cfg(cmd: PlayCmd, video: Path, usual: MovieCfg) -> MovieCfg:
-    width, height = parse_size(cmd.size) if cmd.size else (usual.width, usual.height)
-    fps = cmd.fps or (GIF_FPS if video.suffix.lower() == ".gif" else usual.fps)
-    return MovieCfg(width=width, height=height, fps=fps)
+def _movie_cfg(cmd: PlayCmd, video: Path, usual: film.MovieCfg) -> film.MovieCfg:
+    width, height = (
+        film.parse_size(cmd.size) if cmd.size else (usual.width, usual.height)
+    )
+    fps = cmd.fps or (film.GIF_FPS if video.suffix.lower() == ".gif" else usual.fps)
+    return film.MovieCfg(width=width, height=height, fps=fps)
 
 
 def _write(
-    path: Path, frames: Iterable[np.ndarray], cfg: MovieCfg, seconds: float
+    path: Path, frames: Iterable[np.ndarray], cfg: film.MovieCfg, seconds: float
 ) -> None:
     console, total = Console(stderr=True), cfg.num_frames(seconds)
     hidden = not console.is_terminal
     shown = track(frames, path.name, total, console=console, disable=hidden)
-    write_movie(path, shown, cfg.fps)
+    film.write_movie(path, shown, cfg.fps)
     print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")

@@ -13,16 +13,14 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.physics import CONTROL_DT, Backend
-from horizon_rl.support.errors import InputError
 from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.task.config import TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
-from horizon_rl.task.latency import ActionDelay
 from horizon_rl.task.noise import fold_seed, random_rows
 from horizon_rl.task.observations import Motion, observe, observe_motion
 from horizon_rl.task.rewards import Step, total_reward
 from horizon_rl.task.scenarios import Scenarios
-from horizon_rl.task.sensing import Sensors
+from horizon_rl.task.signals import ActionDelay, Sensors
 from horizon_rl.task.table import WorldTable
 
 NUM_ACTIONS = 12
@@ -96,8 +94,6 @@ class VelocityEnv:
         self.episodes.clear()
         self._steps.zero_()
         rows = self._draw_rows() if rows is None else rows
-        if int(rows.min()) < 0 or int(rows.max()) >= len(scenarios):
-            raise InputError(f"rows must lie in 0..{len(scenarios) - 1}")
         self._observations = self._compute_observations().clone()
         self._done.fill_(True)
         self._start_episodes(rows)

@@ -69,7 +69,7 @@ class MovieCfg:
         return max(1, round(seconds * self.fps))
 
 
-def film(
+def film_sessions(
     sessions: Sequence[Session],
     cfg: MovieCfg,
     seconds: float,

@@ -9,7 +9,15 @@ from PIL import Image
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.film import GREY, INK, RED, MovieCfg, advance, film, write
+from horizon_rl.viewer.film import (
+    GREY,
+    INK,
+    RED,
+    MovieCfg,
+    advance,
+    film_sessions,
+    write,
+)
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Studio, look_at
@@ -44,7 +52,7 @@ def film_parade(
 ) -> Iterator[np.ndarray]:
     """Show each robot in a panel of its own; yields frames."""
     first, size = sessions[0], _letters(cfg.height // ROWS)
-    for frame in film(sessions, cfg, seconds, GRID, _label, PANEL_HEIGHT_M):
+    for frame in film_sessions(sessions, cfg, seconds, GRID, _label, PANEL_HEIGHT_M):
         page, time_s = Image.fromarray(frame), first.steps * CONTROL_DT - WARM_UP_S
         # The last panel is free.
         x = cfg.width // COLUMNS * (COLUMNS - 1) + 20

@@ -106,7 +106,9 @@ class Panel:
             for name in INTERVENTIONS:
                 self._on(
                     gui.add_checkbox(name, False),
-                    partial(self._intervene, name),
+                    lambda present, name=name: session.change_body(
+                        session.body.with_intervention(name, present)
+                    ),
                     lambda name=name: name in session.body.interventions,
                 )
         with gui.add_folder("Payload"):
@@ -174,9 +176,6 @@ class Panel:
 
     def _set_payload(self, name: str, value: float) -> None:
         self._session.change_body(replace(self._session.body, **{name: value}))
-
-    def _intervene(self, name: str, present: bool) -> None:
-        self._session.change_body(self._session.body.with_intervention(name, present))
 
     def _set_parameter(self, name: str, place: int | slice, value: float) -> None:
         values = self._session.values[name].copy()
