@@ -84,27 +84,21 @@ class Backend(Protocol):
 
     def load(self, pool: Pool) -> None:
         """Make `pool` the one whose rows worlds take from now on."""
-        ...
 
     def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
         """Restart the worlds in `mask` [n], world i as row `rows[i]` of the pool."""
-        ...
 
     def step(self, targets: torch.Tensor) -> None:
         """Advance all worlds one control step toward joint angles [n, 12], rad."""
-        ...
 
     def push(self, velocity: torch.Tensor) -> None:
         """Add horizontal velocities [n, 2], m/s, to the trunks."""
-        ...
 
     def snapshot(self) -> Any:
         """Copy everything that `restore` needs to continue from here exactly."""
-        ...
 
     def restore(self, snapshot: Any) -> None:
         """Continue from a snapshot, to the bit."""
-        ...
 
 
 @contextmanager

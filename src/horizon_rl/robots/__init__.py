@@ -34,15 +34,9 @@ if TYPE_CHECKING:
     from horizon_rl.robots.mjcf import load_robot as load_robot
     from horizon_rl.robots.picture import draw_robots as draw_robots
 
-_NEEDS_MUJOCO = {
-    "FLAT": "ground",
-    "Ground": "ground",
-    "build_robot": "build",
-    "build_spec": "build",
-    "draw_robots": "picture",
-    "load_mjcf": "mjcf",
-    "load_robot": "mjcf",
-}
+_NEEDS_MUJOCO = {"FLAT": "ground", "Ground": "ground", "draw_robots": "picture"}
+_NEEDS_MUJOCO |= {"build_robot": "build", "build_spec": "build"}
+_NEEDS_MUJOCO |= {"load_mjcf": "mjcf", "load_robot": "mjcf"}
 
 
 def __getattr__(name: str) -> Any:
@@ -53,9 +47,8 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "mujoco":
             raise
-        raise InputError(
-            "building a robot needs MuJoCo: pip install 'horizon-rl[train]'"
-        ) from error
+        needed = "building a robot needs MuJoCo: pip install 'horizon-rl[train]'"
+        raise InputError(needed) from error
     except (AttributeError, ImportError, RuntimeError) as error:
         # MuJoCo loads the GL backend of that name when it is imported.
         if not (backend := os.environ.get("MUJOCO_GL")):

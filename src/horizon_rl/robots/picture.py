@@ -76,15 +76,14 @@ class Canvas:
         try:
             self._gl = import_module(f"mujoco.{backend}").GLContext(width, height)
             self._gl.make_current()
-            scale = mujoco.mjtFontScale.mjFONTSCALE_100
-            self._context = mujoco.MjrContext(model, scale)
+            large = mujoco.mjtFontScale.mjFONTSCALE_100
+            self._context = mujoco.MjrContext(model, large)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         # Each backend fails in its own way; to a user they all mean the same.
         except Exception as error:
             self.close()
-            raise InputError(
-                f"the GL backend '{backend}' does not work here ({error}): {INSTALL_GL}"
-            ) from error
+            problem = f"the GL backend '{backend}' does not work here ({error})"
+            raise InputError(f"{problem}: {INSTALL_GL}") from error
 
     def render(self, scene: mujoco.MjvScene) -> np.ndarray:
         """Return an RGB picture, uint8 of shape (height, width, 3)."""
