@@ -35,11 +35,6 @@ class BodyVariant:
     """How far in front of the trunk's origin it hangs."""
 
     @property
-    def can_change(self) -> bool:
-        """Whether interventions apply: to the bodies built here, not to a file's."""
-        return self.robot in preset_names()
-
-    @property
     def name(self) -> str:
         """As the command line writes it: go2+stilts."""
         return "+".join((self.robot, *self.interventions))
@@ -68,7 +63,7 @@ def parse_body(name: str) -> BodyVariant:
 
 @lru_cache(maxsize=32)  # A slider makes many.
 def _build_loaded(body: BodyVariant) -> Robot:
-    if not body.can_change:
+    if body.robot not in preset_names():
         raise InputError(f"{body.robot}: a payload hangs below presets only")
     ball = body.payload_kg, body.payload_x_m
     return build_robot(hang_balls(load_body(body.name), ball))

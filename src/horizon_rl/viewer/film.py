@@ -100,7 +100,7 @@ def film_sessions(
             wanted = round(frame / cfg.fps / CONTROL_DT)
             page = Image.new("RGB", (cfg.width, cfg.height), PAPER)
             for number, session in enumerate(sessions):
-                advance(session, wanted - done)
+                play(session, wanted - done)
                 places[number] += share * (session.place - places[number])
                 camera = side_view(session.robot, places[number], width / height)
                 shot = studios[number].draw([session.state], camera, session.shown_push)
@@ -113,7 +113,7 @@ def film_sessions(
             yield np.array(page)
 
 
-def advance(session: Session, steps: int) -> None:
+def play(session: Session, steps: int) -> None:
     """Play on for so many control steps."""
     with cores_for_physics(session.env.backend):
         for _ in range(steps):

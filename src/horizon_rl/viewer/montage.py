@@ -9,15 +9,7 @@ from PIL import Image
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import load_preset
-from horizon_rl.viewer.film import (
-    GREY,
-    INK,
-    RED,
-    MovieCfg,
-    advance,
-    film_sessions,
-    write,
-)
+from horizon_rl.viewer.film import GREY, INK, RED, MovieCfg, film_sessions, play, write
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 from horizon_rl.viewer.studio import Studio, look_at
@@ -43,7 +35,7 @@ def start_parade(policy: EvaluatedPolicy, command: Sequence[float]) -> list[Sess
     sessions = [Session(policy, free_setup(robot)) for robot in PAPER_ROBOTS]
     for session in sessions:
         session.drive(np.array(command))
-        advance(session, round(WARM_UP_S / CONTROL_DT))
+        play(session, round(WARM_UP_S / CONTROL_DT))
     return sessions
 
 
@@ -85,7 +77,7 @@ def _strobe(session: Session) -> list[np.ndarray]:
     """Walk on, and return the state at every instant."""
     states = []
     for number in range(NUM_INSTANTS):
-        advance(session, round(PACE_S / CONTROL_DT) if number else 0)
+        play(session, round(PACE_S / CONTROL_DT) if number else 0)
         state = session.state
         state[ROOT_Y] = 0.0  # Seen from the side, a drift would lift or sink it.
         states.append(state)
