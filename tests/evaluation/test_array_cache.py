@@ -78,7 +78,7 @@ def test_killed_evaluation_goes_on_where_it_was(
     make_suite, run, cache, count_runs, small_chunk, monkeypatch
 ):
     suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
-    spy = evaluate_module.rollout
+    spy = vars(evaluate_module)["rollout"]
 
     def killed(env, policy, scenarios, seed, progress, rows):
         if rows.start > 0:

@@ -69,19 +69,19 @@ class Evaluator:
         n = suite.num_episodes if num_episodes is None else num_episodes
         require("episodes", n, 1, suite.num_episodes, whole=True)
         # Columns that differ only in their name run once.
-        tables: dict[str, EpisodeTable] = {}
-        longest = n * suite.task.max_steps
-        most = longest * len({column.digest for column in suite.frozen.values()})
+        todo: dict[str, str] = {}
         for name, column in suite.frozen.items():
-            if column.digest in tables:
-                continue
-            done = len(tables) * longest
+            todo.setdefault(column.digest, name)
+        tables, longest = {}, n * suite.task.max_steps
+        for number, (digest, name) in enumerate(todo.items()):
 
-            def tell(steps: int, name: str = name, done: int = done) -> None:
+            def tell(
+                steps: int, name: str = name, done: int = number * longest
+            ) -> None:
                 if progress:
-                    progress(name, done + steps, most)
+                    progress(name, done + steps, len(todo) * longest)
 
-            tables[column.digest] = self._run_column(policy, column, n, tell)
+            tables[digest] = self._run_column(policy, suite.frozen[name], n, tell)
             tell(longest)
         columns = {name: tables[c.digest] for name, c in suite.frozen.items()}
         return Evaluation(policy, suite, columns)

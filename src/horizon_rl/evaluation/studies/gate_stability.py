@@ -25,13 +25,12 @@ class GateStability:
     scenarios: int | None
     """Scenarios of a probe."""
     paired: float | None
-    """Rate at which a committed policy fails gate C against itself on the same
-    scenarios, as the design compares: 0, by construction where physics repeats."""
+    """Rate at which a commit fails gate C against itself on the same scenarios: 0, by
+    construction where physics repeats."""
     unpaired: float | None
-    """The same, were the two measured on independent scenarios, a probe's size each:
-    two draws with replacement from the commit's own."""
+    """The same on two draws with replacement from its scenarios, a probe's size each."""
     halves: float | None
-    """The same on two random halves of them, so half the size, without replacement."""
+    """The same on two random halves of them."""
     passes: int
     """Phases that passed gate C."""
     passes_overturned: float | None
