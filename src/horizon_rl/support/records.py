@@ -17,6 +17,8 @@ from horizon_rl.support.errors import InputError, unknown
 
 T = TypeVar("T")
 
+_type_hints = cache(get_type_hints)
+
 NOUNS = {int: "a whole number", bool: "true or false", str: "a string"}
 
 
@@ -129,16 +131,11 @@ def _decode_first(kinds: list[Any], data: Any) -> Any:
     raise FieldError(" or ".join(map(str, complaints)))
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
 def _decode_dataclass(cls: Any, data: Any) -> Any:
     if isinstance(data, cls):
         return data
     _expect(isinstance(data, Mapping), data, "a table")
-    hints = _hints(cls)
+    hints = _type_hints(cls)
     for key in data:
         if key not in hints:
             raise FieldError(unknown("field", key, hints), (key,))
