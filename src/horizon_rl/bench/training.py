@@ -76,19 +76,20 @@ def measure_training(preset: str, policy: PolicyKind, sizes: Sizes) -> dict[str,
     if on.type == "cuda":
         figures["waits_per_iteration"] = float(len(waits))
     if isinstance(cfg.learner.actor, TransformerCfg):
-        figures |= inference_costs(cfg.learner.actor, num_envs, on, repeats=5)
+        figures |= inference_costs(cfg.learner.actor, num_envs, str(on))
     return figures
 
 
 @torch.inference_mode()
 def inference_costs(
-    cfg: TransformerCfg, num_envs: int, device: torch.device, repeats: int
+    cfg: TransformerCfg, num_envs: int, on: str = "cpu", repeats: int = 5
 ) -> dict[str, float]:
     """Return the seconds in which all environments act once, the window being full.
 
     `cached_step_s` is a step with the cache, one rebuild per window included;
     `recomputed_step_s` runs the whole window through the decoder, as one would without.
     """
+    device = torch.device(on)
     obs = TensorDict({"actor": torch.randn(num_envs, NUM_ACTOR)}, [num_envs])
     actor = TransformerActor(obs, NUM_ACTIONS, cfg).to(device)
     obs, policy = obs.to(device), LearnedPolicy(actor)
