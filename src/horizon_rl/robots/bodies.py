@@ -83,9 +83,7 @@ INTERVENTIONS: dict[str, Callable[[Morphology], Morphology]] = {
     "payload-3kg": lambda body: hang_balls(body, (3.0, 0.0)),
     "payload-5kg": lambda body: hang_balls(body, (5.0, 0.0)),
     "two-payloads": hang_two_balls,
-    "stilts-and-payloads": lambda body: hang_two_balls(
-        add_stilts(body, "front", "rear")
-    ),
+    "stilts-and-payloads": lambda b: hang_two_balls(add_stilts(b, "front", "rear")),
 }
 
 

@@ -174,9 +174,8 @@ def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:
     body = trunk.add_body(name=name, pos=payload.attach_m)
     moment = 0.4 * payload.mass_kg * radius**2
     inertia = (moment, moment, moment, 0.0, 0.0, 0.0)
-    _set_inertial(
-        body, Link(mass_kg=payload.mass_kg, com_m=center, inertia_kg_m2=inertia)
-    )
+    ball = Link(mass_kg=payload.mass_kg, com_m=center, inertia_kg_m2=inertia)
+    _set_inertial(body, ball)
     reach = math.acos(radius / length)  # There the ball meets the belly.
     for axis, direction in (("x", X), ("y", Y)):
         body.add_joint(name=f"{name}_{axis}", axis=direction, range=(-reach, reach))

@@ -88,8 +88,8 @@ def find_feet(
         if leg in names:
             feet = [i for i in below if model.geom(i).name == names[leg]]
         else:
-            feet = [i for i in below if _is_called_foot(model, i, body)]
             sphere = mujoco.mjtGeom.mjGEOM_SPHERE
+            feet = [i for i in below if _is_called_foot(model, i, body)]
             feet = feet or [i for i in below if model.geom_type[i] == sphere]
         if not feet:
             needed = names.get(leg, "a sphere, or a name with 'foot' or 'toe' in it")

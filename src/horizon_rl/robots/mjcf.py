@@ -35,6 +35,7 @@ from horizon_rl.robots.scene import (
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import inside
 
+PLANE = mujoco.mjtGeom.mjGEOM_PLANE
 GUESSED_POSE_RAD = (0.0, 0.8, -1.5)
 
 
@@ -109,9 +110,8 @@ def load_mjcf(
         qpos[source.jnt_qposadr[joint_ids]] = sign * (pose - offset_rad)
         stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
         if ground != FLAT:
-            for plane in [
-                g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE
-            ]:
+            planes = [geom for geom in spec.geoms if geom.type == PLANE]
+            for plane in planes:
                 spec.delete(plane)
             ground.add_to(spec)
         height = stance.height_m + float(ground.height_at(np.zeros(2)))
@@ -235,7 +235,7 @@ def _adapt(
         radius = 1.1 * source.geom_rbound[i]
         add_touch_sensor(spec, geoms[i].parent, sensor, source.geom_pos[i], radius)
     add_touch_sensor(spec, bodies[root], TRUNK_SENSOR)
-    planes = np.flatnonzero(source.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+    planes = np.flatnonzero(source.geom_type == PLANE)
     if len(planes) == 0:
         FLAT.add_to(spec)
     elif np.any(source.geom_pos[planes] != 0.0) or len(planes) > 1:
@@ -253,7 +253,7 @@ def _find_stance(
     data.qpos[:] = qpos
     data.qpos[:7] = (0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0)
     mujoco.mj_kinematics(model, data)
-    [floor] = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+    [floor] = np.flatnonzero(model.geom_type == PLANE)
     centers = data.geom_xpos[foot_geom_ids] - data.qpos[:3]
     lowest = [
         mujoco.mj_geomDistance(model, data, int(floor), foot, 10.0, None)
