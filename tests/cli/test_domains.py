@@ -85,10 +85,19 @@ def test_bad_input_is_answered_in_one_line_with_code_2(args, message, capsys):
     [
         ("", "no groups in this file"),
         ("this is not TOML", "not valid TOML"),
-        ("[groups.m.parameters.s]\nbaseline=[2,1]\nlimit=[0,9]\n", ":2: .*low > high"),
+        (
+            "[groups.m.parameters.s]\nbaseline=[2,1]\nlimit=[0,9]\n",
+            ":2: .*the smaller first",
+        ),
         ("[groups.m.parameters.s]\nbaseline=[0,9]\nlimit=[1,2]\n", "does not contain"),
-        ("[groups.m.parameters.s]\nbaseline=[nan,1]\nlimit=[0,9]\n", "not finite"),
-        ("[groups.m.parameters.s]\nbase=[0,1]\nlimit=[0,9]\n", "mean 'baseline'"),
+        (
+            "[groups.m.parameters.s]\nbaseline=[nan,1]\nlimit=[0,9]\n",
+            "not a finite number",
+        ),
+        (
+            "[groups.m.parameters.s]\nbase=[0,1]\nlimit=[0,9]\n",
+            "needs baseline and limit",
+        ),
     ],
 )
 def test_bad_catalogue_file_is_answered_with_file_and_line(

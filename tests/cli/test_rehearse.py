@@ -143,7 +143,9 @@ def test_catalogue_cannot_change_on_resume(run, capsys):
 def test_catalogue_without_the_core_says_what_to_name(tmp_path, capsys):
     file = tmp_path / "mine.toml"
     file.write_text("[groups.wind.parameters.speed]\nbaseline=[0,1]\nlimit=[0,4]\n")
-    assert "name groups, or full" in bad(capsys, "--catalogue", str(file))
+    assert "unknown group 'actuation'. Accepted: wind" in bad(
+        capsys, "--catalogue", str(file)
+    )
 
 
 def test_terminal_without_unicode_gets_no_traceback(run):

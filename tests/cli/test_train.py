@@ -139,11 +139,10 @@ def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys)
 
 
 def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
-    def poisoned(self, phase, levels):
+    def poisoned(self, worlds):
         raise NonFiniteError("gradient not finite in minibatch 1 of 4")
-        yield
 
-    monkeypatch.setattr("horizon_rl.training.trainer.Trainer.run_phase", poisoned)
+    monkeypatch.setattr("horizon_rl.training.learner.TorchLearner.iterate", poisoned)
     assert main([*TINY, "--run", str(run)]) == 1
     err = capsys.readouterr().err
     assert "gradient not finite" in err
@@ -151,10 +150,10 @@ def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
 
 
 def test_full_disk_stops_with_a_clear_message(run, capsys, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("horizon_rl.training.run.write_evidence", full)
+    monkeypatch.setattr("horizon_rl.runs.directory.RunDirectory.write_evidence", full)
     assert main([*TINY, "--run", str(run)]) == 1
     err = capsys.readouterr().err
     assert "No space left on device" in err and "The last commit is intact" in err

@@ -73,7 +73,7 @@ def test_an_mjcf_file_is_listed_beside_the_presets(capsys, shared):
         ({"mjcf": (Path("gone.xml"),)}, "gone.xml: no such file"),
         (
             {"joints": Path("gone.json"), "mjcf": (Path("gone.xml"),)},
-            "--joints gone.json: not a readable JSON",
+            "--joints gone.json: needs a JSON object",
         ),
         ({"joints": Path("map.json")}, "--joints needs --mjcf"),
         ({"picture": Path("robots.gif")}, "must end in .png"),

@@ -54,20 +54,14 @@ def main(args: list[str] | None = None) -> int:
         code = _dispatch(args)
         sys.stdout.flush()
         return code
-    except InputError as error:
-        print(f"horizon: {error}", file=sys.stderr)
-        return 2
-    except RunError as error:
-        print(f"horizon: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        # A full disk, a directory taken away: the last commit is still intact.
+    except (InputError, RunError, OSError) as error:
+        # An OSError is a full disk, a directory taken away: the last commit is intact.
         print(f"horizon: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, InputError) else 1
     except RuntimeError as error:
         # By its name: torch may not even be installed.
         if type(error).__name__ != "OutOfMemoryError":

@@ -36,20 +36,13 @@ def print_before_after(
     for name in groups:
         spans = spans_at(catalogue, {name: SEVERITY})
         columns.setdefault(name, Column(name=name, spans=spans))
-    wanted = [columns[name] for name in groups]
-    suite = replace(suite, columns=(*wanted, columns["all"]))
+    suite = replace(suite, columns=tuple(columns[name] for name in (*groups, "all")))
     num_episodes = min(num_episodes, suite.num_episodes)
     evaluator = Evaluator(ArrayCache(None), device)
-    policies = [
-        load_policy(str(path), name)
-        for name, path in (("before", before), ("after", after))
-    ]
-    with show_progress(len(policies)) as show:
-        found = [
-            evaluator.evaluate(
-                policy, suite, num_episodes, show(policy.name, suite.name)
-            )
-            for policy in policies
-        ]
-    records = [to_json(evaluation, None, {}, {}) for evaluation in found]
+    records = []
+    with show_progress(2) as show:
+        for name, path in (("before", before), ("after", after)):
+            policy, tell = load_policy(str(path), name), show(name, suite.name)
+            found = evaluator.evaluate(policy, suite, num_episodes, tell)
+            records.append(to_json(found, None, {}, {}))
     Terminal().print_table(suite_table(score_suite(records), intervals=False))

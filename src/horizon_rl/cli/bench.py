@@ -10,7 +10,7 @@ from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.timing import Sizes, append_record
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.show.table import Table
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.errors import needs_extra, require
 from horizon_rl.support.records import encode
 
 
@@ -78,12 +78,8 @@ class BenchCmd:
 
 def run(cmd: BenchCmd) -> None:
     part = cmd.part
-    if part.repeats < 1:
-        raise InputError(f"--repeats is {part.repeats}; at least 1 is needed")
-    if not isinstance(part, PhysicsBench):
-        title, figures = "Curriculum core", measure_curriculum(part.repeats)
-    else:
-        title, figures = _measure_simulation(part)
+    require("--repeats", part.repeats, 1)
+    title, figures = _measure(part)
     if part.save:
         append_record(part.save, encode(part), figures)
     if part.json:
@@ -93,32 +89,33 @@ def run(cmd: BenchCmd) -> None:
     Terminal().print_table(Table(f"{title}, medians", ("what", "figure"), rows))
 
 
-def _measure_simulation(part: PhysicsBench) -> tuple[str, dict[str, float]]:
+def _measure(part: Bench) -> tuple[str, dict[str, float]]:
+    if not isinstance(part, PhysicsBench):
+        return "Curriculum core", measure_curriculum(part.repeats)
     with needs_extra("train"):
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
     sizes = Sizes(part.envs, part.threads, part.repeats, part.device)
+    worlds = f"{part.envs} worlds"
     if isinstance(part, TrainBench):
-        is_eval = isinstance(part, EvalBench)
-        measure = measure_evaluation if is_eval else measure_training
-        name = "Evaluation" if is_eval else "Training"
-        title = f"{name}, {part.preset} {part.policy}, {part.envs} worlds"
-        return title, measure(part.preset, part.policy, sizes)
-    is_env = isinstance(part, EnvBench)
-    title = f"{'Environment' if is_env else 'Physics'}, {part.envs} worlds"
-    return title, (measure_env if is_env else measure_physics)(sizes)
+        what = f"{part.preset} {part.policy}, {worlds}"
+        if isinstance(part, EvalBench):
+            figures = measure_evaluation(part.preset, part.policy, sizes)
+            return f"Evaluation, {what}", figures
+        return f"Training, {what}", measure_training(part.preset, part.policy, sizes)
+    if isinstance(part, EnvBench):
+        return f"Environment, {worlds}", measure_env(sizes)
+    return f"Physics, {worlds}", measure_physics(sizes)
 
 
 def _row(name: str, value: float) -> tuple[str, str]:
     """Turn `build_s` into "build" and "0.12 s"."""
-    if name.endswith("steps_per_s"):
-        return name.removesuffix("_per_s").replace("_", " "), f"{value:,.0f} /s"
-    if name.endswith("_share"):
-        return f"{name.removesuffix('_share')} share", f"{value:.1%}"
-    for unit in ("us", "ms", "s"):
-        if name.endswith(f"_{unit}"):
-            return name.removesuffix(f"_{unit}").replace(
-                "_", " "
-            ), f"{value:.3g} {unit}"
-    return name.replace("_", " "), f"{value:.3g}"
+    name = name.replace("_", " ")
+    if name.endswith("steps per s"):
+        return name.removesuffix(" per s"), f"{value:,.0f} /s"
+    if name.endswith(" share"):
+        return name, f"{value:.1%}"
+    what, _, unit = name.rpartition(" ")
+    is_time = unit in ("us", "ms", "s")
+    return (what, f"{value:.3g} {unit}") if is_time else (name, f"{value:.3g}")

@@ -9,6 +9,8 @@ from horizon_rl.cli.common import CatalogueFlag, Terminal, print_json, read_cata
 from horizon_rl.domains import Catalogue, Levels, Range
 from horizon_rl.show.table import Cell, Table
 
+PLAIN = ("unit", "draws", "mass_power", "length_power", "about")
+
 
 @dataclass(frozen=True, kw_only=True)
 class DomainsCmd:
@@ -33,7 +35,6 @@ def run(cmd: DomainsCmd) -> None:
 
 def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
     """Return the catalogue at `levels` as plain data: the `--json` interface."""
-    coverage = catalogue.coverage(levels)
     groups = {}
     for group in catalogue.groups:
         level = levels.get(group.name, 0.0)
@@ -43,17 +44,13 @@ def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
                 "limit": [p.limit.low, p.limit.high],
                 "range": [p.range_at(level).low, p.range_at(level).high],
                 "coverage": p.coverage_at(level),
-                "unit": p.unit,
-                "draws": p.draws,
-                "mass_power": p.mass_power,
-                "length_power": p.length_power,
-                "about": p.about,
+                **{key: getattr(p, key) for key in PLAIN},
             }
             for p in group.parameters
         }
         groups[group.name] = {
             "level": level,
-            "coverage": coverage[group.name],
+            "coverage": group.coverage_at(level),
             "about": group.about,
             "parameters": parameters,
         }

@@ -7,13 +7,7 @@ from itertools import count
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 
 Tell = Callable[[str, int, int], None]
 
@@ -26,18 +20,8 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
     returns what an evaluator tells its progress to.
     """
     console, numbers = Console(stderr=True), count()
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
+    is_shown = console.is_terminal
+    with Progress(console=console, transient=True, disable=not is_shown) as bar:
         task = bar.add_task("", total=None)
 
         def show(policy: str, suite: str) -> Tell:
@@ -45,7 +29,7 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
 
             def tell(column: str, done: int, total: int) -> None:
                 nonlocal said
-                if not console.is_terminal and done == total and not said:
+                if not is_shown and done == total and not said:
                     print(f"{policy}: {suite} done", file=sys.stderr)
                     said = True
                 bar.update(

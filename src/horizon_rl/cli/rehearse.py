@@ -4,6 +4,7 @@ import dataclasses
 import sys
 import time
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import save_figure
 from horizon_rl.show.table import Table
 from horizon_rl.support.durable import write_file
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import dumps
 
 
@@ -59,8 +60,7 @@ class RehearseCmd:
 
 
 def run(cmd: RehearseCmd) -> None:
-    if not 0.0 <= cmd.pace <= 60.0:
-        raise InputError(f"--pace is {cmd.pace:g}; accepted: 0..60")
+    require("--pace", cmd.pace, 0.0, 60.0)
     if cmd.compare:
         _compare(cmd)
         return
@@ -78,7 +78,7 @@ def run(cmd: RehearseCmd) -> None:
     summary = summarise(rehearsal)
     assert rehearsal.run is not None
     write_file(rehearsal.run / "summary.json", dumps(summary).encode())
-    figures = _draw(rehearsal)
+    figures = _draw(rehearsal, rehearsal.run)
     if cmd.json:
         print_json(summary)
     else:
@@ -118,9 +118,8 @@ def _board(rehearsal: Rehearsal) -> Group:
     return board(curriculum.state, curriculum.entries, coverage, curriculum.cfg)
 
 
-def _draw(rehearsal: Rehearsal) -> list[Path]:
+def _draw(rehearsal: Rehearsal, folder: Path) -> list[Path]:
     """Draw the frontier figure into the run; where matplotlib is missing, say so."""
-    assert rehearsal.run is not None
     groups = tuple(rehearsal.curriculum.state.mastered)
     title = f"Rehearsal: {rehearsal.cfg.method}, seed {rehearsal.cfg.seed}"
     try:
@@ -128,7 +127,7 @@ def _draw(rehearsal: Rehearsal) -> list[Path]:
     except InputError as error:
         print(f"horizon: no figure: {error}", file=sys.stderr)
         return []
-    return save_figure(figure, rehearsal.run / "frontiers")
+    return save_figure(figure, folder / "frontiers")
 
 
 def _print_summary(
@@ -150,8 +149,7 @@ def _print_summary(
 
 
 def _compare(cmd: RehearseCmd) -> None:
-    if cmd.seeds < 1:
-        raise InputError(f"--seeds is {cmd.seeds}; at least 1 is needed")
+    require("--seeds", cmd.seeds, 1)
     if cmd.resume or cmd.run:
         raise InputError("--compare keeps no run: leave out --run and --resume")
     catalogue = read_catalogue(cmd.catalogue)
@@ -170,20 +168,17 @@ def _compare(cmd: RehearseCmd) -> None:
 
 def _compare_table(rows: list[Row]) -> Table:
     lines: list[tuple[str, ...]] = []
-    shown = ""
-    for row in rows:
-        is_new, shown = row.learner != shown, row.learner
-        lines += [()] * is_new
-        lines.append(
-            (
-                row.learner * is_new,
-                row.method,
-                f"{row.phases:.0f}",
-                f"{row.rollbacks:.0f}",
-                f"{row.level:.2f}",
-                *(f"{x:.0%}" for x in (row.own, row.baseline, row.single, row.all)),
+    for learner, mine in groupby(rows, lambda row: row.learner):
+        lines += [()]
+        for k, row in enumerate(mine):
+            name = learner if k == 0 else ""
+            successes = (row.own, row.baseline, row.single, row.all)
+            lines.append(
+                (
+                    *(name, row.method, f"{row.phases:.0f}", f"{row.rollbacks:.0f}"),
+                    *(f"{row.level:.2f}", *(f"{x:.0%}" for x in successes)),
+                )
             )
-        )
     return Table(
         f"Final policies, mean over {rows[0].seeds} seed(s)",
         (

@@ -75,20 +75,13 @@ def find_sources(named: Sequence[str]) -> list[Source]:
     shipped = shipped_runs()
     journals = find_journals([text for _, text in pairs], shipped)
     for argument, (name, text), journal in zip(named, pairs, journals, strict=True):
-        is_shipped = text in shipped
+        if text in shipped:
+            own, model = text, read_model(text)
+        else:
+            own, model = name_run(read_header(journal), journal.parent), None
         # Commands on the page take a run's directory, not the journal in it.
         text = spell_run(journal.parent, shipped) if Path(text) == journal else text
-        own = text if is_shipped else name_run(read_header(journal), journal.parent)
-        model = read_model(text) if is_shipped else None
-        sources.append(
-            Source(
-                text=text,
-                argument=argument,
-                journal=journal,
-                name=name or own,
-                model=model,
-            )
-        )
+        sources.append(Source(text, argument, journal, name or own, model))
     return sources
 
 

@@ -1,9 +1,8 @@
 """`horizon robots`: the bodies at hand, their numbers and their looks."""
 
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +12,9 @@ import tyro
 
 from horizon_rl import robots
 from horizon_rl.cli.common import Terminal, check_file, print_json
-from horizon_rl.robots import Leg, Morphology, Robot
+from horizon_rl.robots import Morphology, Robot
 from horizon_rl.show.robot_sheet import save_robots
-from horizon_rl.show.table import Table
+from horizon_rl.show.table import Table, tabulate
 from horizon_rl.support.errors import InputError
 
 MOTORS = (
@@ -48,7 +47,7 @@ def run(cmd: RobotsCmd) -> None:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]
     if cmd.joints and not cmd.mjcf:
         raise InputError("--joints needs --mjcf, the file whose joints it maps")
-    joints = _read_joints(cmd.joints)
+    joints = _read_joints(cmd.joints) if cmd.joints else None
     imported = {path: robots.load_mjcf(path, joints=joints) for path in cmd.mjcf}
     rows = [describe(body) for body in bodies]
     rows += [describe_import(robot, path) for path, robot in imported.items()]
@@ -70,20 +69,17 @@ def describe(body: Morphology) -> dict[str, Any]:
     pair = (body.front, body.rear)
     thigh = sum(leg.thigh_length_m for leg in pair) / 2.0
     calf = sum(leg.shank_length_m for leg in pair) / 2.0
-    front_height, rear_height = map(_level_height_m, pair)
+    # How high a level trunk's origin stands over the feet.
+    front_height, rear_height = (
+        leg.foot_radius_m - float(leg.frames(leg.default_pose_rad)[3][0][2])
+        for leg in pair
+    )
     return {
-        "name": body.name,
+        **_describe(body, body.total_mass_kg, thigh, calf),
         "title": body.title,
-        "mass_kg": body.total_mass_kg,
-        "thigh_length_m": thigh,
-        "calf_length_m": calf,
-        "leg_length_m": thigh + calf,
-        "standing_height_m": body.standing_height_m,
         "standing_pitch_rad": body.stance.pitch_rad,
         "front_height_m": front_height,
         "rear_height_m": rear_height,
-        "default_pose_rad": body.default_pose_rad.tolist(),
-        **_motors(body),
         "sources": list(body.sources),
         "licence": body.licence,
         "estimated": list(body.estimated),
@@ -92,102 +88,87 @@ def describe(body: Morphology) -> dict[str, Any]:
 
 def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
     """Return an imported robot as plain data, motors as of its front left leg."""
+    lengths = robot.thigh_length_m, robot.calf_length_m
     return {
-        "name": robot.name,
+        **_describe(robot, robot.total_mass_kg, *lengths),
         "title": robot.name,
-        "mass_kg": robot.total_mass_kg,
-        "thigh_length_m": robot.thigh_length_m,
-        "calf_length_m": robot.calf_length_m,
-        "leg_length_m": robot.leg_length_m,
-        "standing_height_m": robot.standing_height_m,
-        "default_pose_rad": robot.default_pose_rad.tolist(),
-        **_motors(robot),
         "sources": [str(path)],
         "estimated": [],
     }
 
 
-def _motors(robot: Morphology | Robot) -> dict[str, list[float] | None]:
-    """Return limits and gains of hip, thigh and calf, of the front left leg."""
+def _describe(
+    robot: Morphology | Robot, mass: float, thigh: float, calf: float
+) -> dict[str, Any]:
     return {
-        key: _plain(values if (values := getattr(robot, key)) is None else values[:3])
-        for key in MOTORS
+        "name": robot.name,
+        "mass_kg": mass,
+        "thigh_length_m": thigh,
+        "calf_length_m": calf,
+        "leg_length_m": thigh + calf,
+        "standing_height_m": robot.standing_height_m,
+        "default_pose_rad": robot.default_pose_rad.tolist(),
+        **{key: _of_one_leg(getattr(robot, key)) for key in MOTORS},
     }
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]]) -> Table:
-    lengths = ("thigh_length_m", "calf_length_m", "leg_length_m", "standing_height_m")
-    return Table(
+    def length(key: str) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: f"{row[key]:.3f}"
+
+    def velocity(row: Mapping[str, Any]) -> str:
+        mark = "~" * ("velocity limit" in row["estimated"])
+        return mark + _triple(row["velocity_limit_rad_s"])
+
+    return tabulate(
         "Robots",
-        (
-            *("robot", "mass\nkg", "thigh\nm", "calf\nm", "leg\nm", "height\nm"),
-            *("torque N m\nhip thigh calf", "velocity rad/s\nhip thigh calf"),
-        ),
-        tuple(
-            (
-                row["name"],
-                f"{row['mass_kg']:.1f}",
-                *(f"{row[key]:.3f}" for key in lengths),
-                _triple(row["torque_limit_nm"]),
-                "~" * ("velocity limit" in row["estimated"])
-                + _triple(row["velocity_limit_rad_s"]),
-            )
-            for row in rows
-        ),
+        rows,
+        [
+            ("robot", lambda row: row["name"]),
+            ("mass\nkg", lambda row: f"{row['mass_kg']:.1f}"),
+            ("thigh\nm", length("thigh_length_m")),
+            ("calf\nm", length("calf_length_m")),
+            ("leg\nm", length("leg_length_m")),
+            ("height\nm", length("standing_height_m")),
+            ("torque N m\nhip thigh calf", lambda row: _triple(row["torque_limit_nm"])),
+            ("velocity rad/s\nhip thigh calf", velocity),
+        ],
     )
 
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> Table:
-    return Table(
+    def repositories(row: Mapping[str, Any]) -> str:
+        # From owner/name@commit:path (what) to name.
+        names = (re.sub(r"^[^/]+/([^@:]+)[@:].*", r"\1", s) for s in row["sources"])
+        return ", ".join(dict.fromkeys(names))
+
+    return tabulate(
         "",
-        ("robot", "source (--json has the paths)", "estimated"),
-        tuple(
-            (
-                row["name"],
-                ", ".join(dict.fromkeys(map(_repository, row["sources"]))),
-                ", ".join(row["estimated"]),
-            )
-            for row in rows
-        ),
+        rows,
+        [
+            ("robot", lambda row: row["name"]),
+            ("source (--json has the paths)", repositories),
+            ("estimated", lambda row: ", ".join(row["estimated"])),
+        ],
         align="l",
     )
 
 
 def _triple(values: Sequence[float] | None) -> str:
-    if values is None:
-        return "unknown"
-    return " ".join(f"{value:.3g}" for value in values)
+    return " ".join(f"{value:.3g}" for value in values) if values else "unknown"
 
 
-def _repository(source: str) -> str:
-    """Shorten owner/name@commit:path (what) to name."""
-    found = re.match(r"[^/]+/([^@:]+)[@:]", source)
-    return found[1] if found else source
-
-
-def _level_height_m(leg: Leg) -> float:
-    """Return how high a level trunk's origin stands over this leg's foot."""
-    return leg.foot_radius_m - float(leg.frames(leg.default_pose_rad)[3][0][2])
-
-
-def _plain(values: Sequence[float] | np.ndarray | None) -> list[float] | None:
-    """Make numbers fit for JSON; not known (None, NaN) is null."""
-    if values is None or any(map(math.isnan, values)):
+def _of_one_leg(values: np.ndarray | None) -> list[float] | None:
+    """Return hip, thigh and calf for JSON; not known (None, NaN) is null."""
+    if values is None or np.isnan(values[:3]).any():
         return None
-    return [float(value) for value in values]
+    return [float(value) for value in values[:3]]
 
 
-def _read_joints(path: Path | None) -> dict[str, str] | None:
-    if path is None:
-        return None
+def _read_joints(path: Path) -> dict[str, str]:
     try:
-        joints = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"--joints {path}: not a readable JSON file: {error}"
+            f'--joints {path}: needs a JSON object such as {{"FL_hip": "..."}}: {error}'
         ) from error
-    if not isinstance(joints, dict):
-        raise InputError(
-            f'--joints {path}: needs an object such as {{"FL_hip": "..."}}'
-        )
-    return joints

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from horizon_rl.curriculum import Entry, State
+from horizon_rl.curriculum import Entry, Evidence, State
 from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.protocols import Iteration
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
 OUTCOME = {"commit": 1.0, "hold": 0.0, "rollback": -1.0}
-MEASURED = (
-    *("length", "tracking_error", "checkpoint_error", "checkpoint_return"),
-    *("reference_error", "reference_return", "candidate_error", "candidate_return"),
-    *("anchor_error", "anchor_return"),
-)
 
 
 @contextmanager
@@ -44,13 +39,10 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
 
 def write_iteration(writer: "SummaryWriter", iteration: Iteration) -> None:
     values = {
-        "train/reward": iteration.reward,
-        "train/episode_length": iteration.episode_length,
-        "train/tracking_error": iteration.tracking_error,
-        "time/collect_s": iteration.collect_s,
-        "time/learn_s": iteration.learn_s,
-        **{f"learn/{name}": value for name, value in iteration.figures.items()},
+        f"{'time' if name.endswith('_s') else 'train'}/{name}": value
+        for name, value in _numbers(iteration).items()
     }
+    values |= {f"learn/{name}": value for name, value in iteration.figures.items()}
     _write(writer, values, iteration.env_steps)
 
 
@@ -60,7 +52,7 @@ def write_phase(
     """Write what a judged phase showed, and where it leaves the frontiers."""
     decision, coverage = entry.decision, catalogue.coverage(state.mastered)
     values = {
-        **{f"gate/{name}": getattr(entry.evidence, name) for name in MEASURED},
+        **{f"gate/{name}": value for name, value in _numbers(entry.evidence).items()},
         "verdict/outcome": OUTCOME[decision.action],
         "verdict/score": decision.verdict.score,
         **{f"mastered/{group}": level for group, level in state.mastered.items()},
@@ -72,9 +64,11 @@ def write_phase(
     writer.add_text("verdict/reason", decision.reason, state.env_steps)
 
 
-def _write(
-    writer: "SummaryWriter", values: Mapping[str, float | None], step: int
-) -> None:
+def _numbers(record: Iteration | Evidence) -> dict[str, float]:
+    """Return what was measured, and no counts."""
+    return {k: value for k, value in vars(record).items() if isinstance(value, float)}
+
+
+def _write(writer: "SummaryWriter", values: Mapping[str, float], step: int) -> None:
     for name, value in values.items():
-        if value is not None:
-            writer.add_scalar(name, value, step)
+        writer.add_scalar(name, value, step)

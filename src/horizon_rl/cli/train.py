@@ -5,10 +5,11 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Annotated, get_args
 
 import tyro
@@ -113,16 +114,19 @@ def default(args: Sequence[str]) -> TrainCmd:
 def run(cmd: TrainCmd) -> None:
     require("table", cmd.table, 0)
     with join(cmd.device) as ranks:
-        run = _open(cmd, ranks)
+        run = _resume(cmd, cmd.resume, ranks) if cmd.resume else _create(cmd, ranks)
         try:
-            _train(run, cmd.wandb) if ranks.leads else _follow(run)
+            if ranks.leads:
+                _train(run, cmd.wandb)
+            else:
+                for _ in run.events():
+                    pass  # The leader shows, and says when to stop.
         except NonFiniteError as error:
             last = run.checkpoint if ranks.leads else "with rank 0"
             raise RunError(f"{error}. Last good checkpoint: {last}") from error
         except OSError as error:
             raise RunError(
-                f"{error}. The last commit is intact; go on with: "
-                f"{resume_command(run.path, 'training', run.ranks.size)}"
+                f"{error}. The last commit is intact; go on with: {_go_on(run)}"
             ) from error
         finally:
             run.close()
@@ -130,37 +134,22 @@ def run(cmd: TrainCmd) -> None:
         _report(run, cmd)
 
 
-def _open(cmd: TrainCmd, ranks: Ranks) -> Run:
-    if cmd.resume:
-        return _resume(cmd, cmd.resume, ranks)
-    cfg = cmd.cfg
+def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
+    cfg, name = cmd.cfg, cmd.init
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
-    name = _start(cmd)
-    init = _find_start(name)
+    if name is None:
+        # The shipped policy of these networks, where there is one.
+        policy = cmd.policy or preset_policy(cmd.preset)
+        usual, own = preset_cfg(cmd.preset, policy).learner, cfg.learner
+        is_usual = (own.actor, own.critic) == (usual.actor, usual.critic)
+        name = (shipped_start(cmd.preset, policy) if is_usual else None) or SCRATCH
+    try:
+        init = None if name == SCRATCH else find_checkpoint(name)
+    except InputError as error:
+        raise InputError(f"{error}; or {SCRATCH}") from error
     label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
     path = ranks.once(lambda: cmd.run or new_run_path(RUNS, label))
     return Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
-
-
-def _start(cmd: TrainCmd) -> str:
-    """Name what to start from: as told, or the shipped policy of these networks."""
-    if cmd.init:
-        return cmd.init
-    policy = cmd.policy or preset_policy(cmd.preset)
-    usual = preset_cfg(cmd.preset, policy).learner
-    if cmd.cfg.learner.actor != usual.actor or cmd.cfg.learner.critic != usual.critic:
-        return SCRATCH
-    return shipped_start(cmd.preset, policy) or SCRATCH
-
-
-def _find_start(name: str) -> Path | None:
-    """Return the checkpoint behind a name, or None for a start from scratch."""
-    if name == SCRATCH:
-        return None
-    try:
-        return find_checkpoint(name)
-    except InputError as error:
-        raise InputError(f"{error}; or {SCRATCH}") from error
 
 
 def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
@@ -172,13 +161,8 @@ def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
     given, path = cmd.cfg, ranks.once(lambda: _named_run(path))
     recorded = ranks.once(lambda: read_context(path)).train
     refuse_changes(given, recorded, recorded, allowed=("steps", "minutes"))
-    return Run.resume(
-        path,
-        steps=given.steps,
-        minutes=given.minutes,
-        device=cmd.device,
-        ranks=ranks,
-    )
+    budget = {"steps": given.steps, "minutes": given.minutes}
+    return Run.resume(path, **budget, device=cmd.device, ranks=ranks)
 
 
 def _named_run(path: Path) -> Path:
@@ -191,44 +175,43 @@ def _named_run(path: Path) -> Path:
     return runs[-1]
 
 
-def _follow(run: Run) -> None:
-    """Train as another rank says, and leave it to show and to stop."""
-    for _ in run.events():
-        pass
+def _go_on(run: Run) -> str | None:
+    return resume_command(run.path, "training", run.ranks.size)
 
 
 def _train(run: Run, wandb: bool) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
-    console, cfg = Terminal(), run.cfg
+    console = Terminal(soft_wrap=True)
     print(f"Run: {run.path}")
     ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
     console.print(f"Device: {run.worlds.env.device}{ranks}")
     groups = ", ".join(run.curriculum.state.mastered) or "none"
-    console.print(f"Method: {cfg.method}, groups {groups}; {run.start}", soft_wrap=True)
+    console.print(f"Method: {run.cfg.method}, groups {groups}; {run.start}")
     board = TrainingBoard(run)
-    live = (
-        Live(board.draw(), console=console, auto_refresh=False)
-        if console.is_terminal
-        else nullcontext()
-    )
+    live = None
+    if console.is_terminal:
+        live = Live(board.draw(), console=Terminal(), auto_refresh=False)
     said = time.perf_counter()
-    with _graceful_stop() as stop, open_writer(run, wandb) as writer, live:
-        for event in run.events(lambda: stop.asked):
+    with (
+        _graceful_stop() as is_asked,
+        open_writer(run, wandb) as writer,
+        live or nullcontext(),
+    ):
+        for event in run.events(is_asked):
             board.add(event)
-            if isinstance(event, Iteration):
-                write_iteration(writer, event)
-            else:
+            is_verdict = not isinstance(event, Iteration)
+            if is_verdict:
                 write_phase(writer, event, run.curriculum.state, run.catalogue)
-            if isinstance(live, Live):
+            else:
+                write_iteration(writer, event)
+            if live:
                 live.update(board.draw(), refresh=True)
-            elif not isinstance(event, Iteration):
-                console.print(verdict_line(event), soft_wrap=True, markup=False)
+            elif is_verdict or time.perf_counter() - said > LOG_EVERY_S:
+                line = verdict_line(event) if is_verdict else board.line()
+                console.print(line, markup=False)
                 said = time.perf_counter()
-            elif time.perf_counter() - said > LOG_EVERY_S:
-                console.print(board.line(), soft_wrap=True, markup=False)
-                said = time.perf_counter()
-        if not isinstance(live, Live):
-            console.print(board.draw())
+    if not live:
+        Terminal().print(board.draw())
 
 
 def _report(run: Run, cmd: TrainCmd) -> None:
@@ -236,11 +219,19 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     if run.stopped:
         phase = run.curriculum.state.phase
         print(f"Stopped. Phase {phase} was not judged and will run again.")
-        print(f"Go on with: {resume_command(run.path, 'training', run.ranks.size)}")
+        print(f"Go on with: {_go_on(run)}")
         return
-    console = Terminal()
+    console = Terminal(soft_wrap=True)
     console.print(f"Finished: {run.ended}.")
-    console.print(_spent(run), soft_wrap=True)
+    entries = run.curriculum.entries
+    total = max(1, run.curriculum.state.env_steps)
+    lost = sum(e.evidence.env_steps for e in entries if not e.decision.keeps_weights)
+    actions = Counter(entry.decision.action for entry in entries)
+    console.print(
+        f"Phases: {len(entries)}, of them committed {actions['commit']}, rolled back "
+        f"{actions['rollback']}, held {actions['hold']}; {total / 1e6:.2f} M env steps, "
+        f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."
+    )
     if cmd.table:
         print_before_after(
             checkpoint_folder(run.path),
@@ -254,33 +245,14 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     print(f"Checkpoint: {run.checkpoint}")
 
 
-def _spent(run: Run) -> str:
-    """Say what the run did, and what of its steps went into rolled-back phases."""
-    entries = run.curriculum.entries
-    total = max(1, run.curriculum.state.env_steps)
-    lost = sum(e.evidence.env_steps for e in entries if not e.decision.keeps_weights)
-    actions = Counter(entry.decision.action for entry in entries)
-    return (
-        f"Phases: {len(entries)}, of them committed {actions['commit']}, rolled back "
-        f"{actions['rollback']}, held {actions['hold']}; {total / 1e6:.2f} M env steps, "
-        f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."
-    )
-
-
-class _Stop:
-    """Whether the user has asked to stop."""
-
-    asked = False
-
-
 @contextmanager
-def _graceful_stop() -> Iterator[_Stop]:
+def _graceful_stop() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into a request; the second stops at once."""
-    stop = _Stop()
+    asked = Event()
     before = signal.getsignal(signal.SIGINT)
 
     def ask(number, frame):
-        stop.asked = True
+        asked.set()
         signal.signal(signal.SIGINT, before)
         print(
             "\nstopping after this iteration; Ctrl-C again stops at once",
@@ -289,6 +261,6 @@ def _graceful_stop() -> Iterator[_Stop]:
 
     signal.signal(signal.SIGINT, ask)
     try:
-        yield stop
+        yield asked.is_set
     finally:
         signal.signal(signal.SIGINT, before)

@@ -15,7 +15,7 @@ from horizon_rl.evaluation.statistics import (
 )
 from horizon_rl.show.numbers import NONE, show_interval, show_percent
 from horizon_rl.show.scores import describe_suite
-from horizon_rl.show.table import Table
+from horizon_rl.show.table import Table, tabulate
 from horizon_rl.task import FALL_CAUSES
 
 TELLING = 0.001
@@ -27,24 +27,26 @@ Methods = Mapping[str, Sequence[Evaluation]]
 
 def comparison_table(methods: Methods) -> Table:
     """Compare every method with the first, the training seed being the unit."""
-    (reference, ours), *others = methods.items()
+    (reference, ours), *_ = methods.items()
     suite = ours[0].suite
-    y, our_wins = _scores(ours), _wins(ours)
-    iqm = interquartile_mean(y, _rng(), whole_seeds=True)
-    rows: list[tuple[str, ...]] = [(reference, str(len(ours)), _estimate(iqm))]
-    for name, seeds in others:
-        x = _scores(seeds)
-        iqm = interquartile_mean(x, _rng(), whole_seeds=True)
-        better = improvement_probability(x, y, _rng(), whole_seeds=True)
-        difference = paired_difference(_wins(seeds), our_wins, _rng())
-        bounds = show_interval(difference.interval, "+.1f", ", ")
-        rows.append(
-            (
-                *(name, str(len(seeds)), _estimate(iqm), _estimate(better)),
-                f"{100 * difference.value:+.1f} [{bounds}]",
-                difference.unit,
-            )
-        )
+    successes = {
+        name: np.stack([success_table(seed) for seed in seeds])
+        for name, seeds in methods.items()
+    }
+    scores = {name: table.mean(axis=2) for name, table in successes.items()}
+    rows = []
+    for name, won in successes.items():
+        iqm = interquartile_mean(scores[name], _rng(), whole_seeds=True)
+        row = (name, str(len(won)), _estimate(iqm))
+        if name != reference:
+            pair = scores[name], scores[reference]
+            better = improvement_probability(*pair, _rng(), whole_seeds=True)
+            x, y = (t.reshape(len(t), -1) for t in (won, successes[reference]))
+            difference = paired_difference(x, y, _rng())
+            bounds = show_interval(difference.interval, "+.1f", ", ")
+            points = f"{100 * difference.value:+.1f} [{bounds}]"
+            row += (_estimate(better), points, difference.unit)
+        rows.append(row)
     where = describe_suite(suite.name, suite.severity)
     return Table(
         f"Against {reference}, over the columns of {where}, suite {suite.digest[:12]}",
@@ -60,22 +62,16 @@ def factors_table(column: str, factors: Sequence[Factor]) -> Table:
     if telling:
         rest = len(factors) - len(telling)
         note = f"{rest} other quantities tell nothing (p >= {TELLING:g})."
-    rows = []
-    for factor in telling or factors[:3]:
-        name = f"{factor.name}, {factor.unit}" if factor.unit else factor.name
-        rows.append(
-            (
-                # Beside eight shares a long name would not fit.
-                name if len(name) <= 15 else name.replace(".", ".\n"),
-                *(f"{v:.3g}" for v in (factor.values.min(), factor.values.max())),
-                _shares(factor),
-                _where(factor),
-            )
-        )
-    return Table(
+    return tabulate(
         f"Success, %, in {column}, by value in equal steps from low to high",
-        ("parameter", "from", "to", "success %", "failures\nlie"),
-        tuple(rows),
+        telling or factors[:3],
+        [
+            ("parameter", _name),
+            ("from", lambda factor: f"{factor.values.min():.3g}"),
+            ("to", lambda factor: f"{factor.values.max():.3g}"),
+            ("success %", _shares),
+            ("failures\nlie", _where),
+        ],
         (note,),
     )
 
@@ -108,6 +104,12 @@ def failures_table(
     )
 
 
+def _name(factor: Factor) -> str:
+    name = f"{factor.name}, {factor.unit}" if factor.unit else factor.name
+    # Beside eight shares a long name would not fit.
+    return name if len(name) <= 15 else name.replace(".", ".\n")
+
+
 def _shares(factor: Factor) -> str:
     """Write success in every step of the range, a dash where no scenario lies."""
     low, width = factor.values.min(), np.ptp(factor.values) / NUM_BINS
@@ -122,14 +124,6 @@ def _where(factor: Factor) -> str:
         return NONE
     side = "high" if factor.separation > 0.5 else "low"
     return f"{side} ({max(factor.separation, 1.0 - factor.separation):.2f})"
-
-
-def _scores(seeds: Sequence[Evaluation]) -> np.ndarray:
-    return np.stack([success_table(seed).mean(axis=1) for seed in seeds])
-
-
-def _wins(seeds: Sequence[Evaluation]) -> np.ndarray:
-    return np.stack([success_table(seed).ravel() for seed in seeds])
 
 
 def _estimate(estimate: Estimate) -> str:

@@ -25,7 +25,7 @@ def show_interval(interval: "Interval", form: str = ".0f", between: str = "..") 
 
 
 def show_spread(
-    spread: "Spread | None", scale: float = 1.0, *, digits: int | None = None
+    spread: "Spread | None", scale: float = 1.0, digits: int | None = None
 ) -> str:
     """Write mean ± standard deviation; counts, without `digits`, whole where they are."""
     if spread is None:

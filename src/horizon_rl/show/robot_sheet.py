@@ -21,7 +21,8 @@ def save_robots(path: Path, standing: Sequence[Robot]) -> None:
         from matplotlib.figure import Figure
     tiles = robots.draw_robots(standing, PIXELS_PER_M)
     widths = [tile.shape[1] for tile in tiles]
-    rows = _in_rows(widths)
+    num_rows = max(1, round(sum(widths) / (ROW_WIDTH_M * PIXELS_PER_M)))
+    rows = np.array_split(np.arange(len(tiles)), num_rows)
     row_widths = [sum(widths[i] for i in row) for row in rows]
     row_height = tiles[0].shape[0] + LABEL_PX
     width, height = max(row_widths), row_height * len(rows)
@@ -39,12 +40,3 @@ def save_robots(path: Path, standing: Sequence[Robot]) -> None:
             figure.text(x, y - 0.9 * line, facts, ha="center", size=9, color="0.35")
             left += widths[i]
     figure.savefig(path, facecolor=figure.get_facecolor())
-
-
-def _in_rows(widths: Sequence[int]) -> list[list[int]]:
-    """Split tiles into rows of about equal width, in order."""
-    num_rows = max(1, round(sum(widths) / (ROW_WIDTH_M * PIXELS_PER_M)))
-    middles = np.cumsum(widths) - np.array(widths) / 2.0
-    row_of = (middles * num_rows / sum(widths)).astype(int)
-    rows = [np.flatnonzero(row_of == row).tolist() for row in range(num_rows)]
-    return [row for row in rows if row]

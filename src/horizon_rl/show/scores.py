@@ -11,7 +11,7 @@ from typing import Any
 
 from horizon_rl.evaluation.statistics import Interval, spread_by_column
 from horizon_rl.evaluation.success import read_json
-from horizon_rl.runs.read import NUMBER, find
+from horizon_rl.runs.read import NUMBER
 from horizon_rl.show.numbers import (
     NONE,
     show_interval,
@@ -23,21 +23,8 @@ from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError
 
 Record = Mapping[str, Any]
-"""An evaluation, as `horizon eval --json` writes it."""
+"""An evaluation, or one column of it, as `horizon eval --json` writes it."""
 NAME_WIDTH = 14
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """One policy in one column, one training seed."""
-
-    success: float
-    interval: Interval | None
-    episodes: int
-    stand: float | None
-    """Success of the policy that holds the default pose."""
-    impossible: float | None
-    """Share of the scenarios that statics makes impossible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,23 +35,23 @@ class SuiteScores:
     severity: float | None
     digest: str
     columns: tuple[str, ...]
-    policies: Mapping[str, Sequence[Mapping[str, Score]]]
-    """Scores by column, one mapping for each of a policy's training seeds."""
+    policies: Mapping[str, Sequence[Mapping[str, Record]]]
+    """Its columns, one mapping for each of a policy's training seeds."""
 
     @property
     def title(self) -> str:
         return describe_suite(self.suite, self.severity)
 
-    def of(self, policy: str, column: str) -> list[Score]:
+    def of(self, policy: str, column: str) -> list[Record]:
         """Return what a policy's seeds scored in a column."""
         return [s[column] for s in self.policies.get(policy, ()) if column in s]
 
     def about(self, column: str, what: str) -> float | None:
         """Return `stand` or `impossible` of a column, as the most scenarios say."""
         scores = [s for name in self.policies for s in self.of(name, column)]
-        known = [s for s in scores if getattr(s, what) is not None]
-        best = max(known, key=lambda s: s.episodes, default=None)
-        return getattr(best, what) if best else None
+        known = [s for s in scores if s.get(what) is not None]
+        best = max(known, key=lambda s: s.get("episodes", 0), default={})
+        return best.get(what)
 
 
 def describe_suite(name: str, severity: float | None) -> str:
@@ -106,9 +93,9 @@ def collect(
 
 def score_suite(records: Sequence[Record]) -> SuiteScores:
     """Put evaluations of one suite together; those of one name are training seeds."""
-    policies: dict[str, list[dict[str, Score]]] = {}
+    policies: dict[str, list[Record]] = {}
     for record in records:
-        policies.setdefault(record["policy"], []).append(_scores(record))
+        policies.setdefault(record["policy"], []).append(record["columns"])
     suite = records[0]["suite"]
     return SuiteScores(
         suite=suite["name"],
@@ -126,36 +113,35 @@ def suite_table(scores: SuiteScores, *, intervals: bool = True) -> Table:
         scores: Policies in one suite.
         intervals: Show the 95 % interval of single checkpoints, which takes room.
     """
+    policies, columns = scores.policies, scores.columns
     bounds = [
         what
         for what in ("stand", "impossible")
-        if any(scores.about(column, what) is not None for column in scores.columns)
+        if any(scores.about(column, what) is not None for column in columns)
     ]
-    seeded = any(len(seeds) > 1 for seeds in scores.policies.values())
     sizes = {
-        name: ", ".join(map(str, sorted({s[c].episodes for s in seeds for c in s})))
-        for name, seeds in scores.policies.items()
+        c.get("episodes", 0) for s in policies.values() for r in s for c in r.values()
     }
-    told = "; ".join(f"{name}: {size}" for name, size in sizes.items())
-    if len(set(sizes.values())) == 1:
-        told = next(iter(sizes.values()))
-    notes = [
-        f"Scenarios a column: {told}.",
-        "In brackets the 95 % interval of one checkpoint.",
-        "Methods with several seeds: mean ± s.d. over training seeds.",
-    ]
+    notes = [f"Scenarios a column: {', '.join(map(str, sorted(sizes)))}."]
+    if intervals:
+        notes.append("In brackets the 95 % interval of one checkpoint.")
+    if any(len(seeds) > 1 for seeds in policies.values()):
+        notes.append("Methods with several seeds: mean ± s.d. over training seeds.")
     return Table(
         f"Success, %, in {scores.title}, suite {scores.digest[:12]}",
-        ("column", *scores.policies, *bounds),
+        ("column", *policies, *bounds),
         tuple(
             (
                 column,
-                *(_success(scores.of(p, column), intervals) for p in scores.policies),
+                *(
+                    _success(scores.of(policy, column), intervals)
+                    for policy in policies
+                ),
                 *(Cell(show_percent(scores.about(column, b)), "dim") for b in bounds),
             )
-            for column in scores.columns
+            for column in columns
         ),
-        (notes[0], *notes[1:2] * intervals, *notes[2:] * seeded),
+        tuple(notes),
         name_width=NAME_WIDTH,
     )
 
@@ -164,9 +150,8 @@ def policy_table(record: Record) -> Table:
     """Lay out everything about one policy, a row per column of the suite."""
     suite, columns = record["suite"], record["columns"]
     where = describe_suite(suite["name"], suite["severity"])
-    broken = sum(
-        round(c["falls"]["unhealthy"] * c["episodes"]) for c in columns.values()
-    )
+    unhealthy = [c["falls"]["unhealthy"] * c["episodes"] for c in columns.values()]
+    broken = sum(map(round, unhealthy))
     note = f"In {broken} episodes the physics broke down."
     return Table(
         f"{record['policy']} in {where}, suite {suite['hash'][:12]}",
@@ -181,10 +166,8 @@ def policy_table(record: Record) -> Table:
                 show_interval(Interval(**c["interval"])),
                 *(show_percent(c[what]) for what in ("stand", "impossible")),
                 show_percent(c["length"], 0),
-                *(
-                    show_number(c[f"{what}_error"], ".3f")
-                    for what in ("tracking", "yaw")
-                ),
+                show_number(c["tracking_error"], ".3f"),
+                show_number(c["yaw_error"], ".3f"),
                 *(show_percent(c["falls"][cause], 0) for cause in ("trunk", "tilt")),
             )
             for name, c in columns.items()
@@ -194,47 +177,32 @@ def policy_table(record: Record) -> Table:
     )
 
 
-def _success(seeds: Sequence[Score], intervals: bool) -> str:
+def _success(seeds: Sequence[Record], intervals: bool) -> str:
     if not seeds:
         return NONE
-    (spread,) = spread_by_column([[s.success] for s in seeds])
-    interval = seeds[0].interval if intervals and len(seeds) == 1 else None
-    bounds = f" ({show_interval(interval)})" if interval else ""
-    return show_spread(spread, 100.0, digits=1) + bounds
+    (spread,) = spread_by_column([[s["success"]] for s in seeds])
+    interval = seeds[0].get("interval") if intervals and len(seeds) == 1 else None
+    bounds = f" ({show_interval(Interval(**interval))})" if interval else ""
+    return show_spread(spread, 100.0, 1) + bounds
 
 
 def _is_record(record: Any) -> bool:
     """Say whether it has what a table needs; other fields may be missing."""
-    columns, suite = (find(record, dict, key) or {} for key in ("columns", "suite"))
-    return bool(
-        columns
-        and find(record, str, "policy")
-        and find(suite, str, "name")
-        and find(suite, str, "hash")
-        and isinstance(suite.get("severity"), NUMBER | None)
-        and all(_is_share(find(c, NUMBER, "success")) for c in columns.values())
-    )
+    try:
+        suite, shares = record["suite"], record["columns"].values()
+        names = (record["policy"], suite["name"], suite["hash"])
+        return (
+            len(shares) > 0
+            and all(isinstance(name, str) for name in names)
+            and isinstance(suite.get("severity"), NUMBER | None)
+            and all(0.0 <= column["success"] <= 1.0 for column in shares)
+        )
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
-def _is_share(value: Any) -> bool:
-    return value is not None and 0.0 <= value <= 1.0
-
-
-def _key(record: Record) -> tuple[str, dict[str, Score]]:
-    return record["policy"], _scores(record)
-
-
-def _scores(record: Record) -> dict[str, Score]:
-    return {name: _score(column) for name, column in record["columns"].items()}
-
-
-def _score(column: Record) -> Score:
-    low, high = (find(column, NUMBER, "interval", key) for key in ("low", "high"))
-    stand, impossible = (find(column, NUMBER, key) for key in ("stand", "impossible"))
-    return Score(
-        success=column["success"],
-        interval=Interval(low, high) if _is_share(low) and _is_share(high) else None,
-        episodes=find(column, int, "episodes") or 0,
-        stand=stand if _is_share(stand) else None,
-        impossible=impossible if _is_share(impossible) else None,
-    )
+def _key(record: Record) -> tuple[str, dict[str, tuple[float, int]]]:
+    columns = record["columns"].items()
+    return record["policy"], {
+        name: (c["success"], c.get("episodes", 0)) for name, c in columns
+    }

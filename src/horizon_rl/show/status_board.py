@@ -7,17 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from horizon_rl.runs.journal import Replay
-from horizon_rl.runs.summary import (
-    BudgetSummary,
-    Drift,
-    Progress,
-    RunSummary,
-    Spent,
-    Times,
-)
+from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
 from horizon_rl.show.board import DONE, board
 from horizon_rl.show.numbers import NONE, show_count, show_duration
-from horizon_rl.show.table import Cell, Table, to_rich
+from horizon_rl.show.table import Cell, Table, tabulate, to_rich
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 
@@ -34,7 +27,7 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
     state = journal.state
     if summary.ended:
         state = replace(state, proposal=None, ended=summary.ended)
-    coverage = group_coverage(summary)
+    coverage = {g: share for f in summary.frontiers for g, share in f.coverage.items()}
     console.print()
     console.print(board(state, journal.entries, coverage, journal.header.curriculum))
     console.print()
@@ -48,11 +41,6 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
         console.print(text.append(missing, style="red"), soft_wrap=True)
 
 
-def group_coverage(summary: RunSummary) -> dict[str, float | None]:
-    """Return the coverage of every group; None where the run has no catalogue."""
-    return {g: share for f in summary.frontiers for g, share in f.coverage.items()}
-
-
 def describe_origin(summary: RunSummary) -> str:
     """Say in a line what the run is: method, start, seed, budget."""
     if summary.kind == "other":
@@ -63,51 +51,53 @@ def describe_origin(summary: RunSummary) -> str:
     parts.append(f"seed {summary.seed}")
     if summary.ranks > 1:
         parts.append(f"{summary.ranks} ranks")
-    if summary.budget:
-        parts.append(_budget(summary.budget))
+    if budget := summary.budget:
+        limits = [f"{show_count(budget.steps)} env steps"] if budget.steps else []
+        limits += [f"{budget.minutes:g} min"] if budget.minutes else []
+        parts.append(f"{budget.share:.0%} of {' or '.join(limits)} spent")
     return ", ".join(parts)
 
 
 def verdict_table(runs: Mapping[str, RunSummary]) -> Table:
     """Lay out phases and env steps by verdict, of one run or of several by label."""
-    with_probes = any(summary.kind == "training" for summary in runs.values())
-    rows = [
-        (label, name, *_costs(spent)[: 3 + with_probes])
-        for label, summary in runs.items()
-        for name, spent in _spent_by_verdict(summary).items()
+    columns = [
+        ("run", lambda row: row[0]),
+        ("verdicts", lambda row: row[1]),
+        ("phases", lambda row: str(row[2].phases)),
+        ("env steps", lambda row: show_count(row[2].env_steps)),
+        ("share", lambda row: f"{row[2].share:.0%}"),
+        ("in probes", lambda row: _probe_share(row[2])),
     ]
-    headings = ["run", "verdicts", "phases", "env steps", "share"]
-    headings += ["in probes"] * with_probes
-    is_one = len(runs) == 1
-    return Table(
-        "Phases and env steps by verdict",
-        tuple(headings[is_one:]),
-        tuple(row[is_one:] for row in rows),
-        align="lr" if is_one else "llr",
-    )
+    if len(runs) == 1:
+        del columns[0]
+    if not any(summary.kind == "training" for summary in runs.values()):
+        del columns[-1]
+    rows = [(label, *row) for label, run in runs.items() for row in _spent(run)]
+    align = "lr" if len(runs) == 1 else "llr"
+    return tabulate("Phases and env steps by verdict", rows, columns, align=align)
 
 
-def _spent_by_verdict(summary: RunSummary) -> dict[str, Spent]:
+def _spent(summary: RunSummary) -> list[tuple[str, Spent]]:
+    """List verdicts with what their phases cost, and all of them."""
     probes = [spent.probe_env_steps for spent in summary.by_action.values()]
-    shown = {
-        DONE[action]: spent
-        for action, spent in summary.by_action.items()
-        if spent.phases or action != "hold"
-    }
     total = Spent(
         phases=summary.phases,
         env_steps=summary.env_steps,
         share=1.0,
         probe_env_steps=None if None in probes else sum(filter(None, probes)),
     )
-    return {**shown, "all": total}
+    shown = [
+        (DONE[action], spent)
+        for action, spent in summary.by_action.items()
+        if spent.phases or action != "hold"
+    ]
+    return [*shown, ("all", total)]
 
 
-def _costs(spent: Spent) -> tuple[str, ...]:
-    known = spent.probe_env_steps is not None and spent.env_steps
-    probes = f"{(spent.probe_env_steps or 0) / spent.env_steps:.0%}" if known else NONE
-    steps = show_count(spent.env_steps)
-    return str(spent.phases), steps, f"{spent.share:.0%}", probes
+def _probe_share(spent: Spent) -> str:
+    if spent.probe_env_steps is None or not spent.env_steps:
+        return NONE
+    return f"{spent.probe_env_steps / spent.env_steps:.0%}"
 
 
 def _headline(summary: RunSummary) -> Text:
@@ -128,18 +118,12 @@ def _headline(summary: RunSummary) -> Text:
     return text.append(f", {ago}")
 
 
-def _budget(budget: BudgetSummary) -> str:
-    limits = []
-    if budget.steps:
-        limits.append(f"{show_count(budget.steps)} env steps")
-    if budget.minutes:
-        limits.append(f"{budget.minutes:g} min")
-    return f"{budget.share:.0%} of {' or '.join(limits)} spent"
-
-
 def _notes(summary: RunSummary) -> Table:
     """Lay out the rest, a line each."""
-    lines = {"frontiers": _levels(summary)}
+    met = summary.boundaries
+    boundaries = "1 boundary" if met == 1 else f"{met} boundaries"
+    levels = f"mean mastered level {summary.difficulty:.3f}, {boundaries} met"
+    lines = {"frontiers": levels}
     if summary.standing != "finished" and summary.kind == "training":
         assert summary.proposal is not None
         phase = f"phase {summary.proposal.phase}"
@@ -165,12 +149,6 @@ def _progress(progress: Progress | None) -> str:
     if progress.tracking_error is not None:
         parts.append(f"error {progress.tracking_error:.2f} m/s")
     return ", ".join(parts)
-
-
-def _levels(summary: RunSummary) -> str:
-    met = summary.boundaries
-    boundaries = "1 boundary" if met == 1 else f"{met} boundaries"
-    return f"mean mastered level {summary.difficulty:.3f}, {boundaries} met"
 
 
 def _times(times: Times, judged: int) -> str:

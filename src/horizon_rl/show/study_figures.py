@@ -79,13 +79,8 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
         axes.errorbar(where, means, sds, fmt="none", ecolor="black", capsize=2, lw=1)
         mine = [run for run in study.runs if run.name == method.name]
         for run in mine if len(mine) > 1 else ():
-            dots = [run.coverage.get(group) for group in groups]
-            known = [
-                (x, 100.0 * y)
-                for x, y in zip(where, dots, strict=True)
-                if y is not None
-            ]
-            axes.plot(*np.array(known).reshape(-1, 2).T, "o", color=colour, ms=3.5)
+            dots = np.array([run.coverage.get(group) for group in groups], float)
+            axes.plot(where, 100.0 * dots, "o", color=colour, ms=3.5)
     for k, group in enumerate(groups):
         if baseline and group in baseline:
             level = 100.0 * baseline[group]
@@ -110,15 +105,13 @@ def cost_figure(study: Study) -> Any:
         low, high = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
         grid = np.unique(np.concatenate([x for x, _ in lines]))
         grid = grid[(grid >= low) & (grid <= high)]
-        several = len(lines) > 1 and len(grid) > 0
-        for x, y in lines if several else ():
-            axes.plot(x / 1e6, 100.0 * y, color=colour, lw=0.7, alpha=0.5)
-        if several:
-            table = 100.0 * np.stack([np.interp(grid, x, y) for x, y in lines])
-            bounds = table.min(axis=0), table.max(axis=0)
+        if len(lines) > 1 and len(grid) > 0:
+            for x, y in lines:
+                axes.plot(x / 1e6, 100.0 * y, color=colour, lw=0.7, alpha=0.5)
+            table = np.stack([np.interp(grid, x, y) for x, y in lines])
+            bounds = 100.0 * table.min(axis=0), 100.0 * table.max(axis=0)
             axes.fill_between(grid / 1e6, *bounds, color=colour, alpha=0.15, lw=0)
-            axes.plot(grid / 1e6, table.mean(axis=0), **bold, label=curve.method)
-            continue
+            lines = [(grid, table.mean(axis=0))]
         for k, (x, y) in enumerate(lines):
             label = curve.method if k == 0 else None
             axes.plot(x / 1e6, 100.0 * y, **bold, label=label)
@@ -134,16 +127,10 @@ def plateau_figure(study: Study) -> Any:
     colours, markers = method_styles(study)
     for method in study.methods:
         marks = [mark for name, *mark in plateau_marks(study) if name == method.name]
+        style = {"ms": 8, "mec": "white", "alpha": 0.9, "color": colours[method.name]}
         if marks:
-            axes.plot(
-                *np.array(marks).T,
-                markers[method.name],
-                color=colours[method.name],
-                ms=8,
-                mec="white",
-                alpha=0.9,
-                label=method.name,
-            )
+            marker = markers[method.name]
+            axes.plot(*np.array(marks).T, marker, **style, label=method.name)
     axes.margins(0.08)
     axes.set_xlabel(
         "best episode length in the run's own ranges, % of the longest\n"

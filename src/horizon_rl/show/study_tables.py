@@ -1,14 +1,13 @@
 """A study as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from horizon_rl.evaluation.statistics import Spread
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic
 from horizon_rl.evaluation.studies.plateau import LengthTrend
-from horizon_rl.evaluation.studies.study import Study
+from horizon_rl.evaluation.studies.study import MethodStudy, Study
 from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.show.numbers import NONE, show_number, show_percent, show_spread
-from horizon_rl.show.table import Table
+from horizon_rl.show.table import Table, tabulate
 
 
 def study_tables(study: Study) -> list[Table]:
@@ -29,44 +28,37 @@ def study_tables(study: Study) -> list[Table]:
 
 def outcome_table(study: Study) -> Table:
     going = [run.label for run in study.runs if not run.finished]
-    counts = ("phases", "commits", "rollbacks")
-    return Table(
+    return tabulate(
         "What the runs came to, mean ± s.d. over training seeds",
-        ("method", "seeds", *counts, "env steps, M"),
-        tuple(
-            (
-                *(m.name, str(m.runs)),
-                *(show_spread(m.costs[key]) for key in counts),
-                show_spread(m.costs["env_steps"], 1e-6, digits=2),
-            )
-            for m in study.methods
-        ),
+        study.methods,
+        [
+            ("method", lambda m: m.name),
+            ("seeds", lambda m: str(m.runs)),
+            ("phases", lambda m: show_spread(m.costs["phases"])),
+            ("commits", lambda m: show_spread(m.costs["commits"])),
+            ("rollbacks", lambda m: show_spread(m.costs["rollbacks"])),
+            ("env steps, M", lambda m: show_spread(m.costs["env_steps"], 1e-6, 2)),
+        ],
         (f"Not at their end yet: {', '.join(going)}.",) if going else (),
     )
 
 
 def costs_table(study: Study) -> Table:
-    columns = {
-        "steps\nrolled back": ("rolled_back_share", 100.0, 0),
-        "steps\nprobes": ("probe_share", 100.0, 0),
-        "hours": ("time_s", 1.0 / 3600.0, 2),
-        "time\ntraining": ("train_time_share", 100.0, 0),
-        "time\nprobes": ("probe_time_share", 100.0, 0),
-        "time\nsettling": ("settle_time_share", 100.0, 0),
-    }
-    return Table(
+    def percent(key: str) -> Callable[[MethodStudy], str]:
+        return lambda method: show_spread(method.costs[key], 100.0, 0)
+
+    return tabulate(
         "Where env steps and time went, %, mean ± s.d. over training seeds",
-        ("method", *columns),
-        tuple(
-            (
-                m.name,
-                *(
-                    show_spread(m.costs[key], scale, digits=digits)
-                    for key, scale, digits in columns.values()
-                ),
-            )
-            for m in study.methods
-        ),
+        study.methods,
+        [
+            ("method", lambda m: m.name),
+            ("steps\nrolled back", percent("rolled_back_share")),
+            ("steps\nprobes", percent("probe_share")),
+            ("hours", lambda m: show_spread(m.costs["time_s"], 1.0 / 3600.0, 2)),
+            ("time\ntraining", percent("train_time_share")),
+            ("time\nprobes", percent("probe_time_share")),
+            ("time\nsettling", percent("settle_time_share")),
+        ],
         ("Settling: judging, writing checkpoint and journal, or restoring.",),
     )
 
@@ -77,7 +69,7 @@ def coverage_table(study: Study, baseline: Mapping[str, float] | None = None) ->
     by_clock = dict.fromkeys(run.name for run in study.runs if run.by_clock)
     note = f"By the clock, so given and not mastered: {', '.join(by_clock)}."
     rows = [
-        (m.name, *(show_spread(m.coverage.get(g), 100.0, digits=0) for g in groups))
+        (m.name, *(show_spread(m.coverage.get(g), 100.0, 0) for g in groups))
         for m in study.methods
     ]
     if baseline:
@@ -91,30 +83,30 @@ def coverage_table(study: Study, baseline: Mapping[str, float] | None = None) ->
 
 
 def recheck_table(study: Study) -> Table:
-    rows, notes = [], []
+    notes = []
     for run in study.runs:
-        r = run.recheck
-        rows.append(
-            (
-                *(run.label, str(r.phases), str(r.checked), str(r.agreed)),
-                *(
-                    str(r.gate_c),
-                    str(r.aborted),
-                    show_number(r.worst_difference, ".0e"),
-                ),
-            )
-        )
-        if r.phases and not (r.checked or r.disagreements):
+        found = run.recheck
+        if found.phases and not (found.checked or found.disagreements):
             notes.append(f"{run.path}: no evidence files, nothing to check.")
-        notes += [f"{run.path}, phase {d.phase}: {d.what}." for d in r.disagreements]
-    return Table(
+        notes += [
+            f"{run.path}, phase {d.phase}: {d.what}." for d in found.disagreements
+        ]
+    return tabulate(
         "Verdicts computed again from the episodes on file",
-        (
-            *("run", "phases", "checked", "agree", "gate C\njudged"),
-            *("cut\nshort", "worst\ndifference"),
-        ),
-        tuple(rows),
-        tuple(notes),
+        study.runs,
+        [
+            ("run", lambda run: run.label),
+            ("phases", lambda run: str(run.recheck.phases)),
+            ("checked", lambda run: str(run.recheck.checked)),
+            ("agree", lambda run: str(run.recheck.agreed)),
+            ("gate C\njudged", lambda run: str(run.recheck.gate_c)),
+            ("cut\nshort", lambda run: str(run.recheck.aborted)),
+            (
+                "worst\ndifference",
+                lambda run: show_number(run.recheck.worst_difference, ".0e"),
+            ),
+        ],
+        notes,
     )
 
 
@@ -123,24 +115,17 @@ def self_failure_table(study: Study) -> Table:
     for run in study.runs:
         if run.gate_stability.scenarios:
             sizes.setdefault(run.name, set()).add(run.gate_stability.scenarios)
-    return Table(
+    return tabulate(
         "How often a committed policy fails gate C against itself, %, mean ± s.d.",
-        (
-            *("method", "commits", "scenarios", "same\nscenarios"),
-            *("as many\nothers", "two\nhalves"),
-        ),
-        tuple(
-            (
-                *(m.name, show_spread(m.gate_stability["commits"])),
-                ", ".join(map(str, sorted(sizes[m.name]))),
-                *(
-                    show_spread(m.gate_stability[rate], 100.0)
-                    for rate in ("paired", "unpaired", "halves")
-                ),
-            )
-            for m in study.methods
-            if m.name in sizes
-        ),
+        [m for m in study.methods if m.name in sizes],
+        [
+            ("method", lambda m: m.name),
+            ("commits", lambda m: show_spread(m.gate_stability["commits"])),
+            ("scenarios", lambda m: ", ".join(map(str, sorted(sizes[m.name])))),
+            ("same\nscenarios", _stability("paired", 100.0)),
+            ("as many\nothers", _stability("unpaired", 100.0)),
+            ("two\nhalves", _stability("halves", 100.0)),
+        ],
         (
             "On the same scenarios, as gate C compares: 0 by construction, where physics",
             "repeats. The others: without pairing, at that size and at half of it.",
@@ -149,41 +134,45 @@ def self_failure_table(study: Study) -> Table:
 
 
 def overturned_table(study: Study) -> Table:
-    return Table(
+    def judged(method: MethodStudy) -> bool:
+        found = (method.gate_stability[key] for key in ("passes", "failures"))
+        return any(spread is not None and spread.mean > 0.0 for spread in found)
+
+    return tabulate(
         "Gate C's verdicts that another draw of scenarios would overturn, mean ± s.d.",
-        ("method", "passed", "overturned, %", "failed", "overturned, %"),
-        tuple(
-            (
-                method.name,
-                show_spread(f["passes"]),
-                show_spread(f["passes_overturned"], 100.0),
-                show_spread(f["failures"]),
-                show_spread(f["failures_overturned"], 100.0),
-            )
-            for method in study.methods
-            if _has((f := method.gate_stability)["passes"]) or _has(f["failures"])
-        ),
+        filter(judged, study.methods),
+        [
+            ("method", lambda m: m.name),
+            ("passed", _stability("passes")),
+            ("overturned, %", _stability("passes_overturned", 100.0)),
+            ("failed", _stability("failures")),
+            ("overturned, %", _stability("failures_overturned", 100.0)),
+        ],
         ("Scenarios are resampled in pairs: both policies meet the same ones.",),
     )
 
 
 def length_trends_table(study: Study) -> Table:
-    return Table(
+    def best(trend: LengthTrend | None) -> str:
+        return show_percent(trend.best) if trend else NONE
+
+    def has_plateau(trend: LengthTrend | None) -> str:
+        return NONE if trend is None else "yes" if trend.plateau else "no"
+
+    return tabulate(
         "Episode length in the run's own ranges, best moving mean, and success beyond",
-        (
-            *("run", "metrics,\n%", "no late\ngain", "gate L's\nwindow, %"),
-            *("no late\ngain", f"{SUITE} {SEVERITY:g}\n{COLUMN}, %"),
-        ),
-        tuple(
+        [r for r in study.runs if r.length_trends.rollouts or r.length_trends.window],
+        [
+            ("run", lambda run: run.label),
+            ("metrics,\n%", lambda run: best(run.length_trends.rollouts)),
+            ("no late\ngain", lambda run: has_plateau(run.length_trends.rollouts)),
+            ("gate L's\nwindow, %", lambda run: best(run.length_trends.window)),
+            ("no late\ngain", lambda run: has_plateau(run.length_trends.window)),
             (
-                run.label,
-                *_show_trend(run.length_trends.rollouts),
-                *_show_trend(run.length_trends.window),
-                show_percent(run.ood_success),
-            )
-            for run in study.runs
-            if run.length_trends.rollouts or run.length_trends.window
-        ),
+                f"{SUITE} {SEVERITY:g}\n{COLUMN}, %",
+                lambda run: show_percent(run.ood_success),
+            ),
+        ],
         (
             "No late gain: the last fifth of the run is not better than what came before",
             "by 1 % of the longest episode. A curriculum widens its ranges as it goes, so",
@@ -203,8 +192,7 @@ def curves_table(study: Study) -> Table:
         ),
         tuple(
             (
-                curve.method,
-                str(len(curve.seeds)),
+                *(curve.method, str(len(curve.seeds))),
                 *(show_spread(spread, 100.0) for spread in curve.at_cost.values()),
             )
             for curve in study.curves
@@ -227,31 +215,27 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
         (runs_left_out, "run(s) without gate C"),
     ):
         notes += [f"Left out: {count} {what}."] if count else []
-    return Table(
+    return tabulate(
         f"Recoverability diagnostic: {sum(row.phases for row in d.rows)} frontier "
         f"phases of {d.runs} run(s)",
-        (
-            *("class", "phases", "episode\nfraction", "checkpoint\nreturn ratio"),
-            *("frontier\ngain", "improvement\nrate"),
-        ),
-        tuple(
+        d.rows,
+        [
+            ("class", lambda row: row.outcome),
+            ("phases", lambda row: str(row.phases)),
+            ("episode\nfraction", lambda row: show_number(row.length, ".3f")),
             (
-                *(row.outcome, str(row.phases), show_number(row.length, ".3f")),
-                show_number(row.checkpoint_ratio, ".3f"),
-                show_number(row.gain, "+.4f"),
-                show_number(row.improvement_rate, ".1%"),
-            )
-            for row in d.rows
-        ),
-        tuple(notes),
+                "checkpoint\nreturn ratio",
+                lambda row: show_number(row.checkpoint_ratio, ".3f"),
+            ),
+            ("frontier\ngain", lambda row: show_number(row.gain, "+.4f")),
+            (
+                "improvement\nrate",
+                lambda row: show_number(row.improvement_rate, ".1%"),
+            ),
+        ],
+        notes,
     )
 
 
-def _has(spread: Spread | None) -> bool:
-    return spread is not None and spread.mean > 0.0
-
-
-def _show_trend(trend: LengthTrend | None) -> tuple[str, str]:
-    if trend is None:
-        return NONE, NONE
-    return show_percent(trend.best), "yes" if trend.plateau else "no"
+def _stability(key: str, scale: float = 1.0) -> Callable[[MethodStudy], str]:
+    return lambda method: show_spread(method.gate_stability[key], scale)

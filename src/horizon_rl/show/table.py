@@ -1,13 +1,15 @@
 """A table as a value; a terminal, Markdown and a page render the same one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+Item = TypeVar("Item")
 LONG = 16
 """Characters beyond which a heading is the name of something, and may be broken."""
 BAR_WIDTH = 8
@@ -42,6 +44,19 @@ class Table:
         return self.align[min(column, len(self.align) - 1)] == "l"
 
 
+def tabulate(
+    title: str,
+    items: Iterable[Item],
+    columns: Sequence[tuple[str, Callable[[Item], str | Cell]]],
+    notes: Sequence[str] = (),
+    **layout: Any,
+) -> Table:
+    """Lay out items, a row each; a column is a heading and what to write of an item."""
+    rows = tuple(tuple(write(item) for _, write in columns) for item in items)
+    headings = tuple(heading for heading, _ in columns)
+    return Table(title, headings, rows, tuple(notes), **layout)
+
+
 def bar(share: float, width: int = BAR_WIDTH) -> Text:
     """Draw a share in [0, 1] as a bar, to an eighth of a cell."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
@@ -69,8 +84,11 @@ def to_rich(table: Table) -> RichTable:
             no_wrap=not is_left and len(max(heading.split("\n"), key=len)) <= LONG,
         )
     for row in table.rows:
-        names = (_break_name(name, table.name_width) for name in row[:1])
-        rich.add_row(*(_to_text(cell) for cell in (*names, *row[1:])))
+        cells = list(map(_to_text, row))
+        if table.name_width and row:
+            # After a hyphen: rich knows only spaces.
+            cells[0] = Text("\n".join(wrap(cells[0].plain, table.name_width)))
+        rich.add_row(*cells)
     return rich
 
 
@@ -98,30 +116,18 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _break_name(cell: str | Cell, width: int) -> str | Cell:
-    """Break a long name after a hyphen: rich knows only spaces."""
-    if width and isinstance(cell, str):
-        return "\n".join(wrap(cell, width))
-    return cell
-
-
 def _to_text(cell: str | Cell) -> Text:
     if isinstance(cell, str):
         return Text(cell)
     text = Text(cell.text, style=cell.style)
-    if cell.share is None:
-        return text
-    return Text.assemble(bar(cell.share), " ", text)
+    return text if cell.share is None else Text.assemble(bar(cell.share), " ", text)
 
 
 def _markdown_row(cells: Iterable[str | Cell]) -> str:
-    texts = (
-        cell
-        if isinstance(cell, str)
-        else f"**{cell.text}**"
-        if cell.style == "bold"
-        else cell.text
-        for cell in cells
-    )
-    escaped = (text.replace("|", "\\|").replace("\n", " ") for text in texts)
-    return f"| {' | '.join(escaped)} |"
+    texts = []
+    for cell in cells:
+        text = cell if isinstance(cell, str) else cell.text
+        text = text.replace("|", "\\|").replace("\n", " ")
+        is_bold = isinstance(cell, Cell) and cell.style == "bold"
+        texts.append(f"**{text}**" if is_bold else text)
+    return f"| {' | '.join(texts)} |"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horizon_rl.curriculum import Entry, Proposal
+from horizon_rl.curriculum import Entry
 from horizon_rl.show.board import board
 from horizon_rl.show.table import bar
 from horizon_rl.training.protocols import Iteration
@@ -41,13 +41,16 @@ class TrainingBoard:
         frontiers = board(state, curriculum.entries, coverage, curriculum.cfg)
         if run.ended:
             return frontiers
-        return Group(frontiers, Text(), self._progress_bar(), Text(self.figures()))
+        progress = bar(self._done / run.cfg.iterations, 24)
+        progress.append(f" {self._progress()}", style="none")
+        return Group(frontiers, Text(), progress, Text(self.figures()))
 
     def line(self) -> str:
         """Say how far the phase under way is, for a log."""
         proposal = self._run.curriculum.ask()
-        name = _name(proposal) if proposal else "ended"
-        return f"{name}: {self._progress()}, {self.figures()}"
+        assert proposal is not None
+        trial = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
+        return f"phase {proposal.phase}, {trial}: {self._progress()}, {self.figures()}"
 
     def figures(self) -> str:
         """Give speed, what the robots do, and the time left."""
@@ -64,27 +67,20 @@ class TrainingBoard:
                 f"episodes {last.episode_length:.0%} of the longest, "
                 f"error {last.tracking_error:.2f} m/s"
             )
-        return ", ".join([*parts, self._time_left()])
+        return ", ".join([*parts, self._time_left(last.env_steps)])
 
     def _progress(self) -> str:
         return f"iteration {self._done} of {self._run.cfg.iterations}"
 
-    def _progress_bar(self) -> Text:
-        share = self._done / self._run.cfg.iterations
-        return bar(share, 24).append(f" {self._progress()}", style="none")
-
-    def _time_left(self) -> str:
+    def _time_left(self, env_steps: int) -> str:
         """Say when a budget will be spent; the frontiers may be done before."""
-        run, cfg = self._run, self._run.cfg
-        elapsed = time.perf_counter() - self._began
-        estimates = []
+        cfg, estimates = self._run.cfg, []
         if cfg.steps:
-            done = self._last.env_steps if self._last else self._first_steps
-            speed = (done - self._first_steps) / elapsed
-            left = cfg.steps - done
-            estimates.append(left / speed if speed else 0.0)
+            elapsed = time.perf_counter() - self._began
+            speed = (env_steps - self._first_steps) / elapsed
+            estimates.append((cfg.steps - env_steps) / speed)
         if cfg.minutes:
-            estimates.append(60.0 * cfg.minutes - run.spent_s)
+            estimates.append(60.0 * cfg.minutes - self._run.spent_s)
         if not estimates:
             return "no budget set"
         return f"{max(0.0, min(estimates)) / 60.0:.1f} min left"
@@ -95,10 +91,3 @@ def verdict_line(entry: Entry) -> str:
     evidence = entry.evidence
     cost = f"{evidence.iterations} iterations, {evidence.env_steps:,} env steps"
     return f"phase {entry.decision.phase}: {entry.decision.reason} [{cost}]"
-
-
-def _name(proposal: Proposal) -> str:
-    return (
-        f"phase {proposal.phase}, {proposal.frontier or 'baseline'} "
-        f"{proposal.candidate:.3g}"
-    )

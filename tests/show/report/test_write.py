@@ -161,7 +161,7 @@ def test_journal_stands_for_its_run(tmp_path, capsys):
         (["core-mlp", "--evaluate", "-1"], "--evaluate is -1; accepted: whole numbers"),
         (["core-mlp", "--results", "no.json"], "cannot read no.json"),
         (["core-mlp", "--curve", "no.json"], "cannot read no.json"),
-        (["core-mlp", "--out", "file"], "--out file: a file, not a folder"),
+        (["core-mlp", "--out", "file"], "--out file: Not a directory"),
         (["core-mlp", "--out", "file/x"], "--out file/x: Not a directory"),
     ],
 )

@@ -62,22 +62,18 @@ def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
 
 
 def _draw_gate(ax: Any, entries: Sequence[Entry], checks: Sequence[Check]) -> None:
-    limits = [(k, check.threshold) for k, check in enumerate(checks)]
-    bounds = np.array([(k, limit) for k, limit in limits if limit is not None])
-    edge = np.inf
-    if len(bounds):
-        phases, heights = bounds.T
-        edge = ENOUGH * heights.max()
-        ax.hlines(heights, phases - 0.5, phases + 0.5, color=FAINT, lw=1.5)
+    phases = np.arange(len(checks))
+    limits = np.array([check.threshold for check in checks], float)
+    values = np.array([check.value for check in checks], float)
+    actions = np.array([entry.decision.action for entry in entries])
+    if not np.isnan(limits).all():
+        ax.hlines(limits, phases - 0.5, phases + 0.5, color=FAINT, lw=1.5)
+        values = np.minimum(values, ENOUGH * np.nanmax(limits))
     for action, (marker, colour) in MARK.items():
-        points = [
-            (k, min(check.value, edge))
-            for k, check in enumerate(checks)
-            if check.value is not None and entries[k].decision.action == action
-        ]
+        mine = (actions == action) & ~np.isnan(values)
         size = 8 if marker == "*" else 5
-        if points:
-            ax.plot(*np.array(points).T, marker, color=colour, ms=size)
+        if mine.any():
+            ax.plot(phases[mine], values[mine], marker, color=colour, ms=size)
 
 
 def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
@@ -94,10 +90,10 @@ def suite_figure(scores: SuiteScores, names: Sequence[str]) -> Any:
         for k, column in enumerate(columns):
             if not (seeds := scores.of(policy, column)):
                 continue
-            values = [s.success for s in seeds]
+            values = [s["success"] for s in seeds]
             low, mean, high = min(values), float(np.mean(values)), max(values)
-            if len(seeds) == 1 and (interval := seeds[0].interval):
-                low, high = interval.low, interval.high
+            if len(seeds) == 1 and (interval := seeds[0].get("interval")):
+                low, high = interval["low"], interval["high"]
             y = rows[k] + offset
             ax.plot((100 * low, 100 * high), (y, y), color=colours[policy], lw=1.2)
             ax.plot(100 * mean, y, markers[policy], color=colours[policy], ms=5)
@@ -124,15 +120,9 @@ def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
     for run in runs:
         spent = np.cumsum([0, *(e.evidence.env_steps for e in run.entries)]) / 1e6
         levels = [0.0, *difficulties(run.journal)]
-        ax.step(
-            spent,
-            levels,
-            where="post",
-            color=colours[run.name],
-            ls="-" if run.journal.header.curriculum.clock is None else ":",
-            lw=1.6,
-            label=None if run.name in seen else run.name,
-        )
+        style = "-" if run.journal.header.curriculum.clock is None else ":"
+        label, colour = None if run.name in seen else run.name, colours[run.name]
+        ax.step(spent, levels, style, where="post", color=colour, lw=1.6, label=label)
         seen.add(run.name)
     ax.set(xlim=(0.0, None), ylim=(0.0, 1.05), xlabel=ALL_STEPS)
     ax.set_ylabel("mean mastered level")

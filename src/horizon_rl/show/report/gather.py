@@ -1,19 +1,14 @@
 """Everything a page is made of, read from files and put in numbers."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from horizon_rl.evaluation.studies.study import StudiedRun, Study, study
 from horizon_rl.evaluation.success import CurvePoint, find_results
-from horizon_rl.policies.shipped import (
-    ModelRecord,
-    model_names,
-    read_model,
-    start_of,
-)
+from horizon_rl.policies.shipped import ModelRecord, model_names, read_model, start_of
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.scores import SuiteScores, collect
@@ -22,7 +17,7 @@ if TYPE_CHECKING:  # It takes the simulator's libraries.
     from horizon_rl.evaluation.explain import Factor
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Source:
     """A run as it was named on the command line."""
 
@@ -64,7 +59,7 @@ class FailureMap:
     """The most telling first."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReportedRun:
     """A run, read and put in numbers."""
 
@@ -154,36 +149,31 @@ def gather(
         read_run(s.journal, s.name, start=start_of(s.journal.parent)) for s in sources
     ]
     own = [*records, *(result for source in sources for result in source.results)]
-    found = study(files, _unique_results(own), points)
-    runs = tuple(
-        ReportedRun(source=source, files=f, studied=studied)
-        for source, f, studied in zip(sources, files, found.runs, strict=True)
-    )
+    # Once each: a file and a shipped policy's record may tell the same.
+    found = study(files, list(dict.fromkeys(find_results(own))), points)
+    runs = tuple(map(ReportedRun, sources, files, found.runs))
     return Material(
         runs=runs,
         study=found,
         suites=collect(_by_name(own, sources), _origins(runs)),
         maps=tuple(maps),
-        baseline=_baseline(runs),
+        baseline={
+            group: catalogue[group].coverage_at(0.0)
+            for run in files
+            if (catalogue := run.catalogue)
+            for group in run.journal.header.groups
+        },
         command=command,
     )
 
 
-def _unique_results(records: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Drop what a file and a shipped policy's record both tell."""
-    found = find_results(records)
-    return [r for i, r in enumerate(found) if r not in found[:i]]
-
-
 def _by_name(
     records: Sequence[Mapping[str, Any]], sources: Sequence[Source]
-) -> list[Mapping[str, Any]]:
+) -> Iterator[Mapping[str, Any]]:
     """Call policies by the name of the run that made them, so that seeds go together."""
-    return [
-        {**record, "policy": next((s.name for s in sources if s.made(policy)), policy)}
-        for record in records
-        if (policy := record["policy"])
-    ]
+    for record in records:
+        makers = (s.name for s in sources if s.made(record["policy"]))
+        yield {**record, "policy": next(makers, record["policy"])}
 
 
 def _origins(runs: Sequence[ReportedRun]) -> list[dict[str, Any]]:
@@ -196,12 +186,3 @@ def _origins(runs: Sequence[ReportedRun]) -> list[dict[str, Any]]:
         if name in model_names()
         for result in read_model(name).results
     ]
-
-
-def _baseline(runs: Sequence[ReportedRun]) -> dict[str, float]:
-    return {
-        group: catalogue[group].coverage_at(0.0)
-        for run in runs
-        if (catalogue := run.files.catalogue)
-        for group in run.files.journal.header.groups
-    }

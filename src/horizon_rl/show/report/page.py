@@ -39,24 +39,6 @@ FEW = 3
 """So many runs are shown open; more would bury what comes after them."""
 LONGEST = 60
 """Characters of a file's name: a path may be longer than that can be."""
-SECTIONS = {
-    "summary": "Summary",
-    "frontiers": "Frontiers",
-    "coverage": "Coverage",
-    "ood": "Out of distribution",
-    "interventions": "Interventions",
-    "suites": "Other suites",
-    "signal": "Recoverable signal",
-    "cost": "Progress at equal cost",
-    "gates": "Gates by phase",
-    "verdicts": "Verdicts, computed again",
-    "diagnostic": "Diagnostic",
-    "failures": "Where it breaks",
-    "steps": "Env steps by verdict",
-    "settings": "Settings",
-    "commands": "Commands",
-}
-"""Title of every section, in order; the template has a block for each."""
 MODULES = (
     *(board, failure_figure, frontier_figure, numbers, scores, status_board),
     *(study_figures, study_tables, figures, tables),
@@ -118,7 +100,7 @@ def render_sections(
 
     sections = [
         Section(name, title, _render_block(name, m=material, draw=draw))
-        for name, title in SECTIONS.items()
+        for name, title in _environment().globals["ui"].SECTIONS.items()
     ]
     return [section for section in sections if section.body.strip()], drawings
 

@@ -8,7 +8,7 @@ from horizon_rl.show.board import DONE
 from horizon_rl.show.numbers import show_count, show_number
 from horizon_rl.show.report.gather import ReportedRun
 from horizon_rl.show.status_board import describe_origin
-from horizon_rl.show.table import Table
+from horizon_rl.show.table import Table, tabulate
 from horizon_rl.support.records import encode, flatten
 
 
@@ -27,49 +27,50 @@ def describe_run(run: ReportedRun) -> str:
 
 def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
     """Lay out what every run came to."""
-    rows = tuple(
-        (
-            run.label,
-            run.summary.standing,
-            str(run.summary.phases),
-            f"{run.studied.costs.commits} / {run.studied.costs.rollbacks}",
-            show_count(run.summary.env_steps),
-            f"{run.summary.difficulty:.3f}",
-            show_number(mean_coverage(run), ".0%"),
-            show_number(run.studied.ood_success, ".1%"),
-        )
-        for run in runs
+    return tabulate(
+        "The runs",
+        runs,
+        [
+            ("run", lambda run: run.label),
+            ("standing", lambda run: run.summary.standing),
+            ("phases", lambda run: str(run.summary.phases)),
+            ("commits / rollbacks", commits_and_rollbacks),
+            ("env steps", lambda run: show_count(run.summary.env_steps)),
+            ("mean level", lambda run: f"{run.summary.difficulty:.3f}"),
+            ("mean coverage", lambda run: show_number(mean_coverage(run), ".0%")),
+            ("ood 0.5, all", lambda run: show_number(run.studied.ood_success, ".1%")),
+        ],
+        notes,
     )
-    headings = (
-        *("run", "standing", "phases", "commits / rollbacks", "env steps"),
-        *("mean level", "mean coverage", "ood 0.5, all"),
-    )
-    return Table("The runs", headings, rows, notes)
 
 
 def decisions_table(run: ReportedRun) -> Table:
     """Lay out all verdicts of a run in words."""
-    decisions = [entry.decision for entry in run.files.entries]
-    rows = tuple(
-        (str(d.phase), DONE[d.action], f"{d.verdict.score:.2f}", d.reason)
-        for d in decisions
+    return tabulate(
+        "",
+        [entry.decision for entry in run.files.entries],
+        [
+            ("phase", lambda d: str(d.phase)),
+            ("verdict", lambda d: DONE[d.action]),
+            ("score", lambda d: f"{d.verdict.score:.2f}"),
+            ("reason", lambda d: d.reason),
+        ],
+        align="llrl",
     )
-    return Table("", ("phase", "verdict", "score", "reason"), rows, align="llrl")
 
 
 def settings_table(run: ReportedRun) -> Table:
     """Lay out all that a run was started with, by its journal."""
     settings = flatten(encode(run.files.journal.header))
-    rows = tuple(
-        (
-            name,
-            ", ".join(map(str, value))
-            if isinstance(value, list | tuple)
-            else str(value),
-        )
-        for name, value in settings.items()
-    )
-    return Table("", ("setting", "value"), rows, align="l")
+    rows = []
+    for name, value in settings.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        rows.append((name, ", ".join(map(str, values))))
+    return Table("", ("setting", "value"), tuple(rows), align="l")
+
+
+def commits_and_rollbacks(run: ReportedRun) -> str:
+    return f"{run.studied.costs.commits} / {run.studied.costs.rollbacks}"
 
 
 def mean_coverage(run: ReportedRun) -> float | None:
@@ -85,15 +86,13 @@ def time_left_s(summary: RunSummary) -> float | None:
         return None
     lately = progress.steps_per_s if progress else None
     under_way = (progress.env_steps or 0) if progress else 0
+    spent_s = times.total_s if times else 0.0
     # With the probes in between, where phases on record tell what these take.
-    speed = summary.env_steps / times.total_s if times and times.total_s else lately
+    speed = summary.env_steps / spent_s if spent_s else lately
     estimates = []
     if budget.steps and speed:
-        left = budget.steps - summary.env_steps - under_way
-        estimates.append(left / speed)
+        estimates.append((budget.steps - summary.env_steps - under_way) / speed)
     if budget.minutes:
-        spent = (times.total_s if times else 0.0) + (
-            under_way / lately if lately else 0.0
-        )
-        estimates.append(60.0 * budget.minutes - spent)
+        under_way_s = under_way / lately if lately else 0.0
+        estimates.append(60.0 * budget.minutes - spent_s - under_way_s)
     return max(0.0, min(estimates)) if estimates else None

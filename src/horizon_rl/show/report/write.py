@@ -20,18 +20,17 @@ PAGE = "index.html"
 def prepare_folder(folder: Path) -> None:
     """Make the folder of a report; one that holds another page is refused."""
     page = folder / PAGE
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder}: a file, not a folder")
-    if page.exists() and f'content="{GENERATOR}"' not in page.read_text(
-        "utf-8", "replace"
-    ):
+    try:
+        is_ours = f'content="{GENERATOR}"' in page.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        is_ours = True
+    except OSError as error:
+        raise InputError(f"--out {folder}: {error.strerror}") from error
+    if not is_ours:
         raise InputError(
             f"--out {folder}: its {PAGE} is no report: name another folder"
         )
-    try:
-        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {folder}: {error.strerror}") from error
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
 
 
 def write_report(material: Material, folder: Path) -> int:
