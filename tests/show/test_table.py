@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from horizon_rl.show.table import Cell, Table, bar, print_table, to_markdown
+from horizon_rl.show.table import Cell, Table, bar, print_table, tabulate, to_markdown
 
 TABLE = Table(
     "Runs [all]",
@@ -63,3 +63,11 @@ def test_bar_is_drawn_to_an_eighth(share, drawn):
 def test_share_is_a_bar_before_its_text():
     table = Table("", ("a", "b"), (("x", Cell("50%", share=0.5)),))
     assert "████···· 50%" in show(table)[1]
+
+
+def test_columns_say_what_to_write_of_an_item():
+    columns = [("n", str), ("square", lambda n: Cell(str(n * n), "bold"))]
+    table = tabulate("Squares", (2, 3), columns, ["A note."], align="r")
+    assert table.headings == ("n", "square") and table.notes == ("A note.",)
+    assert table.rows == (("2", Cell("4", "bold")), ("3", Cell("9", "bold")))
+    assert not table.is_left(0)
