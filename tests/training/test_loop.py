@@ -72,7 +72,7 @@ class Noted(Recorder):
     def record_evidence(self, phase, result):
         self.calls.append(f"evidence {phase}")
 
-    def save(self, proposal, result):
+    def save(self, proposal, after):
         self.calls.append(f"save {proposal.phase}")
         return CheckpointRef(f"phase-{proposal.phase:05d}", "0" * 64)
 
