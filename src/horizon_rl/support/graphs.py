@@ -5,6 +5,7 @@ than running it. A CUDA graph launches them all at once. On a CPU, and with the
 environment variable HORIZON_GRAPHS=0, work is simply done.
 """
 
+import gc
 import os
 import warnings
 from collections.abc import Callable
@@ -62,6 +63,8 @@ class Recorded:
     def _record(self) -> None:
         """Record the work without doing it; where that fails, do not try again."""
         graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self._device)
+        # Garbage may hold other graphs, and to free those would break the recording.
+        gc.disable()
         try:
             with torch.cuda.device(self._device):
                 stream, pool = _pool(self._device)
@@ -81,6 +84,8 @@ class Recorded:
             )
         else:
             self._graph = graph
+        finally:
+            gc.enable()
 
 
 def compiled(
