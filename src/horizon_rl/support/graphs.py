@@ -54,7 +54,7 @@ class Recorded:
     def _warm_up(self) -> None:
         """Do the work on the stream of the recording: autograd remembers streams."""
         with torch.cuda.device(self._device):
-            stream, _ = _pool(self._device)
+            stream, *_ = _pool(self._device)
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 self._work()
@@ -67,7 +67,7 @@ class Recorded:
         gc.disable()
         try:
             with torch.cuda.device(self._device):
-                stream, pool = _pool(self._device)
+                stream, pool, _ = _pool(self._device)
                 with torch.cuda.graph(
                     graph, pool, stream, capture_error_mode="thread_local"
                 ):
@@ -110,7 +110,15 @@ def set_matmul_precision(device: torch.device | str, precision: str) -> None:
 
 
 @cache
-def _pool(device: torch.device) -> tuple[torch.cuda.Stream, Any]:
-    """Return the stream and the memory that all recordings of a device share."""
+def _pool(device: torch.device) -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
+    """Return the stream and the memory that all recordings of a device share.
+
+    The graph is kept only because torch gives up memory that no graph uses any more,
+    and would refuse the next recording in it.
+    """
     # Any: torch has no public name for what identifies memory.
-    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    stream, pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    keeper = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(keeper, pool, stream, capture_error_mode="thread_local"):
+        torch.zeros(1, device=device)
+    return stream, pool, keeper
