@@ -181,7 +181,7 @@ def test_several_ranks_speak_once(run):
         (["--groups", "mas"], "unknown group 'mas': did you mean 'mass'"),
         (["--levels", "all=1"], "has none left to widen"),
         (["--init", "nowhere"], "no checkpoint 'nowhere'"),
-        (["--init", "bas"], "or one of base, base-mlp, core, core-mlp"),
+        (["--init", "bas"], "or base, base-mlp, core, core-mlp"),
         (["--resume", "nowhere"], "leave out --preset and --policy"),
         (["--learner.ppo.clip", "0"], "clip is 0"),
         (["--table", "-1"], "table is -1; accepted: at least 0"),
