@@ -59,9 +59,6 @@ class Cloning:
         self.rollout.clear()
         return {"error": error.item()}
 
-    def cut(self, mask):
-        self.actor.reset(mask)
-
     def forget(self):
         self.rollout.clear()
 

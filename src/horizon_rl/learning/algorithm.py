@@ -56,9 +56,6 @@ class Algorithm(Protocol):
         """
         ...
 
-    def cut(self, mask: Tensor) -> None:
-        """End the episodes of worlds `mask` [n] that were reset without a `done`."""
-
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""
 
