@@ -23,6 +23,8 @@ from horizon_rl.robots.morphology import LEG_NAMES as LEG_NAMES
 from horizon_rl.robots.morphology import Morphology as Morphology
 from horizon_rl.robots.morphology import Payload as Payload
 from horizon_rl.robots.robot import Robot as Robot
+from horizon_rl.robots.sizes import SIZE_CLASSES as SIZE_CLASSES
+from horizon_rl.robots.sizes import size_class as size_class
 from horizon_rl.support.errors import InputError
 
 if TYPE_CHECKING:
