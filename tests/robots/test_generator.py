@@ -79,6 +79,19 @@ def test_bodies_span_the_presets_and_what_lies_around(bodies):
     assert 0.1 < inward < 0.2, f"{inward:.2f} have ANYmal's knees; 2 of 13 presets do"
 
 
+@pytest.mark.parametrize("name", preset_names())
+def test_bodies_surround_every_preset(bodies, name):
+    """Held out of training, a preset is still no stranger in size or build."""
+    preset = load_preset(name)
+    measures = ("body_mass_kg", "thigh_length_m", "calf_length_m", "standing_height_m")
+    drawn = np.array([[getattr(body, m) for m in measures] for body in bodies])
+    real = np.array([getattr(preset, m) for m in measures])
+    share_below = np.mean(drawn < real, axis=0)
+    assert np.all((share_below > 0.01) & (share_below < 0.99)), share_below
+    like_it = np.all(np.abs(np.log(drawn / real)) < 0.15, axis=1)
+    assert np.sum(like_it) >= 10, f"{np.sum(like_it)} of 2000 are within 15 % in all"
+
+
 def test_motors_scale_with_mass_and_leg_length(bodies):
     go2 = load_preset("go2")
     for body in bodies[:50]:

@@ -24,6 +24,7 @@ from horizon_rl.curriculum import Curriculum, ProbeSet, Verdict
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import Ppo
+from horizon_rl.robots import load_preset, preset_names
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.learner import TorchLearner
@@ -226,6 +227,18 @@ def test_robots_are_chosen_by_name():
     assert mixed.count("go2") == len(mixed) // 2
     with pytest.raises(InputError, match="did you mean 'go2'.*or generated, mixed"):
         choose_robots(tiny(robot="go3"), rng)
+
+
+def test_training_on_generated_bodies_holds_all_presets_out():
+    cfg = TrainCfg(robot="generated", num_bodies=64)
+    robots = choose_robots(cfg, np.random.default_rng(cfg.seed))
+    assert [r.name for r in robots] == [f"generated-{i}" for i in range(64)]
+    measures = ("body_mass_kg", "thigh_length_m", "calf_length_m", "standing_height_m")
+    built = np.array([[getattr(r, m) for m in measures] for r in robots])
+    for name in preset_names():
+        real = np.array([getattr(load_preset(name), m) for m in measures])
+        nearest = np.abs(np.log(built / real)).max(axis=1).min()
+        assert nearest > 0.01, f"a body is {name} within {nearest:.1%}"
 
 
 @pytest.mark.parametrize(
