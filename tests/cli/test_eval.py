@@ -137,7 +137,7 @@ def test_built_in_suite_on_another_robot(capsys):
     args += ["--severity", "0", "--fresh", "--device", "cpu", "--json", "a.json"]
     assert main(args) == 0
     capsys.readouterr()
-    assert len(read("a.json")["columns"]) == 8
+    assert len(read("a.json")["columns"]) == 9
 
 
 def test_explanation_with_figures(capsys):

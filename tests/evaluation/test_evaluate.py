@@ -86,7 +86,7 @@ def test_recorded_push_comes_at_its_time_with_its_velocity(make_suite):
     for world in range(3):
         for push in range(2):
             step = column.push_steps[world, push]
-            assert 5 <= step <= 30
+            assert 0 <= step <= 30
             if step < len(expected):
                 expected[step, world, :2] += drawn[world, push]
     np.testing.assert_allclose(np.stack(jumps), expected, atol=1e-6)

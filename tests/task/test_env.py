@@ -295,7 +295,8 @@ def test_command_given_by_hand_lasts_until_the_episode_ends(make_env, make_scena
 def test_endless_episodes_outlast_falls_and_their_time(go2, make_scenarios):
     cfg = TaskCfg(episode_s=0.2)
     env = VelocityEnv(CpuBackend(go2, 4), cfg, endless=True)
-    begin(env, make_scenarios(cfg, actuation__effort_limit=0.0))
+    limp = {"actuation__effort_limit": 0.0, "disturbance__push_velocity": 0.0}
+    begin(env, make_scenarios(cfg, **limp))
     dones = [env.step(ZERO)[2].any() for _ in range(60)]
     assert not any(dones) and (env.episode_length_buf == 60).all()
     causes = env.find_falls(env.motion)

@@ -20,10 +20,28 @@ def test_a_tenth_of_the_commands_is_to_stand_and_the_rest_fill_their_ranges():
 
 
 def test_pushes_come_every_ten_to_fifteen_seconds():
-    steps = place_pushes(np.random.default_rng(0).random((5000, 2)), PushCfg())
-    intervals = np.diff(steps, axis=1, prepend=0)
+    steps = place_pushes(np.random.default_rng(0).random((5000, 3)), PushCfg())
+    intervals = np.diff(steps, axis=1)
     assert intervals.min() >= 499 and intervals.max() <= 751
-    assert 500 <= steps[:, 0].min() and steps[:, 0].max() <= 750
+    assert 500 <= np.median(intervals) <= 750
+
+
+def test_episode_starts_at_a_random_moment_of_the_pushes():
+    steps = place_pushes(np.random.default_rng(0).random((50_000, 3)), PushCfg())
+    # One push in 12.5 s, whichever second of the episode it is.
+    counts, _ = np.histogram(steps, bins=10, range=(0, 1000))
+    np.testing.assert_allclose(counts / len(steps), 2.0 / 12.5, atol=0.01)
+    # By hand: 0.8 of first pushes within the shortest interval, the second in 20 s
+    # whenever the first leaves it room, and no third.
+    shares = np.mean(steps < [500, 1000, 1000], axis=0)
+    np.testing.assert_allclose(shares, (0.8, 0.6, 0.0), atol=0.01)
+    assert steps[:, 0].min() <= 1 and 740 <= steps[:, 0].max() <= 750
+
+
+def test_pushes_at_equal_intervals_begin_anywhere_in_the_first():
+    cfg = PushCfg(min_interval_s=2.0, max_interval_s=2.0)
+    steps = place_pushes(np.array([[0.0, 0.3], [0.5, 0.9]]), cfg)
+    assert steps.tolist() == [[0, 100], [50, 150]]
 
 
 def test_episode_of_20_s_has_two_commands():

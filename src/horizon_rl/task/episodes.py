@@ -47,6 +47,8 @@ class SuccessCfg:
     """It lasts at least this share of the longest episode."""
     max_error: float = 0.4
     """Its tracking error is at most this, m/s."""
+    close_error: float = 0.2
+    """A success that tracks within this is a close one, m/s."""
 
 
 def succeeded(
@@ -56,6 +58,15 @@ def succeeded(
     cfg = cfg or SuccessCfg()
     lasted = episodes.length >= cfg.min_length * longest
     return lasted & (episodes.tracking_error <= cfg.max_error)
+
+
+def tracked_closely(
+    episodes: EpisodeTable, longest: int, cfg: SuccessCfg | None = None
+) -> np.ndarray:
+    """Tell for each episode whether it is a success with a small tracking error."""
+    cfg = cfg or SuccessCfg()
+    close = episodes.tracking_error <= cfg.close_error
+    return succeeded(episodes, longest, cfg) & close
 
 
 def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:

@@ -68,6 +68,15 @@ def place_commands(unit: np.ndarray, cfg: CommandCfg) -> np.ndarray:
 
 
 def place_pushes(unit: np.ndarray, cfg: PushCfg) -> np.ndarray:
-    """Turn numbers in [0, 1), [m, pushes], into control steps from the start."""
-    intervals = place(unit, cfg.min_interval_s, cfg.max_interval_s)
-    return np.rint(np.cumsum(intervals, axis=1) / CONTROL_DT).astype(int)
+    """Turn numbers in [0, 1), [m, pushes], into control steps from the start.
+
+    An episode begins at a random moment of an endless row of pushes. The wait for the
+    first is drawn by the inverse of its distribution: even up to the shortest interval,
+    then ever less likely up to the longest.
+    """
+    low, high = cfg.min_interval_s, cfg.max_interval_s
+    times = place(unit, low, high)
+    even = 0.5 * (low + high) * unit[:, :1]
+    late = high - np.sqrt((1.0 - unit[:, :1]) * (high - low) * (high + low))
+    times[:, :1] = np.where(even < low, even, late)
+    return np.rint(np.cumsum(times, axis=1) / CONTROL_DT).astype(int)
