@@ -20,9 +20,11 @@ from horizon_rl.curriculum.method import Method as Method
 from horizon_rl.curriculum.method import register_method as register_method
 from horizon_rl.curriculum.methods import Clock as Clock
 from horizon_rl.curriculum.methods import Horizon as Horizon
+from horizon_rl.curriculum.methods import Paper as Paper
 from horizon_rl.curriculum.methods import check_method as check_method
 from horizon_rl.curriculum.methods import choose_method as choose_method
 from horizon_rl.curriculum.randomness import phase_rng as phase_rng
+from horizon_rl.curriculum.scouting import LeapCfg as LeapCfg
 from horizon_rl.curriculum.state import Decision as Decision
 from horizon_rl.curriculum.state import Event as Event
 from horizon_rl.curriculum.state import ProbeSet as ProbeSet

@@ -1,4 +1,4 @@
-"""Settings of the curriculum; the defaults are HORIZON as published."""
+"""Settings of the curriculum; gates and frontiers are by default as published."""
 
 from dataclasses import dataclass, field
 
@@ -37,13 +37,16 @@ class ClockCfg:
     """Level of all groups in the first phase."""
     rise: float = 0.0
     """Gain of level per phase."""
+    end: float = 1.0
+    """Level at which it stops."""
 
     def __post_init__(self):
         require("clock.start", self.start, 0.0, 1.0)
         require("clock.rise", self.rise, 0.0, 1.0)
+        require("clock.end", self.end, self.start, 1.0)
 
     def level_at(self, phase: int) -> float:
-        return min(1.0, self.start + self.rise * phase)
+        return min(self.end, self.start + self.rise * phase)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,9 @@ class CurriculumCfg:
     rollback: bool = True
     """After a failed phase the checkpoint is restored; switched off, a failed candidate
     counts as mastered."""
+    restore: bool = True
+    """A rollback restores the weights of the checkpoint; switched off, levels retreat as
+    after a rollback but the weights are kept."""
     clock: ClockCfg | None = None
     """Set levels by the clock instead of by evidence."""
     gates: GateCfg = field(default_factory=GateCfg)

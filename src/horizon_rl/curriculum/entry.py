@@ -27,5 +27,24 @@ class Entry:
 
 
 def last_checkpoint(entries: Sequence[Entry]) -> CheckpointRef | None:
-    """Return the last checkpoint on record: where the next phase starts from."""
+    """Return the checkpoint that the next phase starts from.
+
+    What a phase on hold has saved counts until a rollback.
+    """
+    actions = [entry.decision.action for entry in entries]
+    if actions and actions[-1] == "rollback":
+        return last_commit(entries)
     return next((e.checkpoint for e in reversed(entries) if e.checkpoint), None)
+
+
+def last_commit(entries: Sequence[Entry]) -> CheckpointRef | None:
+    """Return the last checkpoint that is not one on hold: what a rollback restores."""
+    kept = (e.checkpoint for e in reversed(entries) if e.decision.action != "hold")
+    return next(filter(None, kept), None)
+
+
+def rollbacks_since(checkpoint: CheckpointRef | None, entries: Sequence[Entry]) -> int:
+    """Count the rollbacks since a checkpoint was saved; None: since the start."""
+    named = [i for i, e in enumerate(entries) if e.checkpoint == checkpoint]
+    after = entries[named[-1] + 1 :] if checkpoint and named else entries
+    return sum(entry.decision.action == "rollback" for entry in after)

@@ -39,6 +39,8 @@ class Evidence:
     """Mean episode length on the candidate, as a share of the longest possible."""
     tracking_error: float | None
     """Mean tracking error on the candidate, m/s."""
+    length_se: float | None = None
+    """Standard error of `length`."""
     checkpoint_error: float | None = None
     """Tracking error of the current policy on the checkpoint's scenarios, m/s."""
     checkpoint_return: float | None = None
@@ -67,7 +69,8 @@ class Evidence:
     aborted: bool = False
     """The phase was cut short because its rollouts had collapsed."""
     probed: dict[str, float] = field(default_factory=dict)
-    """Means over probe sets that are not among the above, by set and quantity."""
+    """Means over probe sets that are not among the above, as in `within 0.5_length`; of
+    one size of body, as in `checkpoint_error:large`."""
     outcomes: Outcomes | None = None
     """Single episodes, for methods that ask for them."""
 
@@ -131,6 +134,8 @@ class ProbedEpisodes:
     """[n] time mean of the tracking error, m/s."""
     returns: np.ndarray
     """[n] sum of rewards."""
+    size: np.ndarray | None = None
+    """[n] size of the body, a word, where the worlds know."""
 
 
 def fair_episodes(episodes: Episodes, *, phase_steps: int, max_length: int) -> Episodes:
@@ -173,6 +178,13 @@ def measure(window: Episodes, *, max_length: int) -> tuple[float | None, float |
         return None, None
     length = float(np.mean(window.length, dtype=np.float64)) / max_length
     return length, float(np.mean(window.tracking_error, dtype=np.float64))
+
+
+def standard_error(values: np.ndarray) -> float | None:
+    """Return the standard error of a mean; None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    return float(np.std(values, ddof=1, dtype=np.float64)) / len(values) ** 0.5
 
 
 def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:

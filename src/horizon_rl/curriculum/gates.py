@@ -1,5 +1,6 @@
 """The two gates of a phase: is the candidate feasible, is the old skill preserved?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -62,10 +63,19 @@ class Verdict:
         return self.feasible and self.preserved is not False
 
 
-def judge(evidence: Evidence, cfg: GateCfg, *, preservation: bool) -> Verdict:
-    """Judge a phase by gate L and, with `preservation`, by gate C (paper, eq. 2-4)."""
+def judge(
+    evidence: Evidence,
+    cfg: GateCfg,
+    *,
+    preservation: bool,
+    further: Sequence[Check] = (),
+) -> Verdict:
+    """Judge a phase by gate L and, with `preservation`, by gate C (paper, eq. 2-4).
+
+    With `further`, gate C has these checks too.
+    """
     feasibility = feasibility_checks(evidence, cfg)
-    kept = preservation_checks(evidence, cfg) if preservation else ()
+    kept = (*preservation_checks(evidence, cfg), *further) if preservation else ()
     checks = (*feasibility, *kept)
     failed = [check for check in checks if not check.passed]
     words = "; ".join(str(check) for check in failed or checks)

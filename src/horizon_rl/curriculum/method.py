@@ -1,6 +1,6 @@
 """What a curriculum method is: two pure functions over a state, and when to look."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -108,6 +108,28 @@ def budget_spent(state: State, cfg: CurriculumCfg) -> str | None:
     return None
 
 
+DONE: dict[Action, str] = {
+    "commit": "committed",
+    "rollback": "rolled back",
+    "hold": "not learnt yet, train on",
+    "retreat": "failed, weights kept",
+}
+"""What became of a phase, in words."""
+
+
+def check_groups(groups: Sequence[str]) -> None:
+    """Refuse groups that no frontier could own."""
+    if not groups or len(set(groups)) < len(groups):
+        raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
+
+
+def describe_levels(levels: Mapping[str, float]) -> str:
+    """Say levels in words; a level that all groups share is said once."""
+    if len(set(levels.values())) == 1 and len(levels) > 1:
+        return f"all at {next(iter(levels.values())):.3g}"
+    return ", ".join(f"{group} {level:.3g}" for group, level in levels.items())
+
+
 def on_trial(state: State) -> Proposal:
     """Return the phase to judge; a run that has ended has none."""
     if state.proposal is None:
@@ -141,7 +163,10 @@ def conclude(
     )
 
 
-def book(state: State, evidence: Evidence, action: Action) -> State:
+S = TypeVar("S", bound=State)
+
+
+def book(state: S, evidence: Evidence, action: Action) -> S:
     """Count what the phase on trial cost, and take it as reference if it is committed."""
     proposal, reference = on_trial(state), state.reference
     if action == "commit":
@@ -150,6 +175,11 @@ def book(state: State, evidence: Evidence, action: Action) -> State:
             distribution=proposal.distribution,
             error=evidence.candidate_error,
             value=evidence.candidate_return,
+            error_by_size={
+                key.partition(":")[2]: value
+                for key, value in evidence.probed.items()
+                if key.startswith("candidate_error:")
+            },
         )
     return replace(
         state,

@@ -1,14 +1,16 @@
 """The values that go round: proposal, decision, and the state between phases."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.gates import Verdict
 from horizon_rl.domains.distribution import AtLevels, Distribution
 
-Kind = Literal["baseline", "coarse", "recovery", "retry", "clock", "other"]
-Action = Literal["commit", "rollback", "hold"]
+Kind = Literal[
+    "baseline", "coarse", "recovery", "retry", "leap", "consolidate", "clock", "other"
+]
+Action = Literal["commit", "rollback", "hold", "retreat"]
 EventKind = Literal["unlock", "reopen", "boundary", "complete"]
 
 
@@ -27,6 +29,8 @@ class Proposal:
     mastered: dict[str, float]
     """Level of every group in the checkpoint: where gate C compares."""
     reason: str
+    scouts: dict[str, dict[str, float]] | None = None
+    """Levels that the policy is scouted at when the phase ends, by name."""
 
     @property
     def distribution(self) -> Distribution:
@@ -57,10 +61,13 @@ class Decision:
     candidate: float
     action: Action
     """commit: the candidate is mastered, save a checkpoint. rollback: restore the last
-    checkpoint. hold: keep the weights and train the same once more."""
+    commit. hold: keep the weights and train the same once more. retreat: the levels of
+    a rollback, but keep the weights."""
     verdict: Verdict
     reason: str
     events: tuple[Event, ...] = ()
+    levels: dict[str, float] | None = None
+    """Levels that were committed, where they are not those of the proposal."""
 
     @property
     def keeps_weights(self) -> bool:
@@ -79,6 +86,8 @@ class Reference:
     """Its tracking error on those scenarios, m/s."""
     value: float | None
     """Its return on them."""
+    error_by_size: dict[str, float] = field(default_factory=dict)
+    """Its tracking error by size of body, m/s, where the worlds know."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,8 @@ class State:
 
         `candidate`: fresh scenarios of the phase itself; should it be committed, they
         are the next reference. `checkpoint`: those of the last commit, where gate C
-        compares. `anchor`: level 0, on record only, to show slow drift.
+        compares. `anchor`: level 0, which shows slow drift. Scouts, if the method asks
+        for any, are drawn like the candidate: one random stream at all their levels.
         """
         if self.proposal is None:
             return {}
@@ -136,4 +146,6 @@ class State:
         if self.reference:
             known = self.reference
             sets["checkpoint"] = ProbeSet(known.phase, known.distribution)
+        for name, levels in (self.proposal.scouts or {}).items():
+            sets[name] = ProbeSet(self.proposal.phase, AtLevels(levels))
         return sets

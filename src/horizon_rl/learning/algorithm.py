@@ -56,6 +56,9 @@ class Algorithm(Protocol):
         """
         ...
 
+    def schedule(self, progress: float) -> None:
+        """Follow schedules: a share of the run's env steps, in 0..1, is spent."""
+
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""
 

@@ -131,6 +131,11 @@ class PpoCfg:
     """Weight of the value loss."""
     entropy_coef: float = 0.01
     """Weight of the entropy bonus."""
+    final_entropy_coef: float | None = None
+    """Its weight at the end of a run that has a budget of env steps; without it, the same
+    throughout. Noise explores while ranges widen, and blurs the tracking in the end."""
+    anneal_from: float = 0.7
+    """Share of those env steps from which on it changes, evenly."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm, actor's and critic's apart."""
     bf16: bool = False
@@ -146,10 +151,20 @@ class PpoCfg:
         _require(self, 1e-12, "target_kl", "clip", "max_grad_norm", "min_learning_rate")
         _require(self, 0.0, "value_coef", "entropy_coef")
         require("gamma", self.gamma, 0.0, 1.0)
+        require("anneal_from", self.anneal_from, 0.0, 0.99)
+        if self.final_entropy_coef is not None:
+            require("final_entropy_coef", self.final_entropy_coef, 0.0)
         require("lam", self.lam, 0.0, 1.0)
         lowest, highest = self.min_learning_rate, self.max_learning_rate
         require("max_learning_rate", highest, lowest)
         require("learning_rate", self.learning_rate, lowest, highest)
+
+    def entropy_at(self, progress: float) -> float:
+        """Return the weight of the entropy bonus once a share of the run is over."""
+        if self.final_entropy_coef is None:
+            return self.entropy_coef
+        share = max(0.0, progress - self.anneal_from) / (1.0 - self.anneal_from)
+        return self.entropy_coef + share * (self.final_entropy_coef - self.entropy_coef)
 
 
 @dataclass(frozen=True, kw_only=True)

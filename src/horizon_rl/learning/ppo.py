@@ -97,6 +97,9 @@ class Ppo:
             storage.dones[last] |= cut
         self.actor.reset(mask)
 
+    def schedule(self, progress: float) -> None:
+        self.gradient_steps.entropy_coef.fill_(self.cfg.entropy_at(progress))
+
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""
         self.storage.clear()

@@ -104,6 +104,8 @@ class GradientSteps:
         for model in self.models.values():
             model.to(device)
         self.device = torch.device(device)
+        # On the device: recorded steps read what it is at the time.
+        self.entropy_coef = torch.tensor(self.cfg.entropy_coef, device=device)
         self._params = [*actor.parameters(), *critic.parameters()]
         self.optimizer = GuardedAdam(self.models, self.cfg.learning_rate, device)
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
@@ -197,7 +199,7 @@ class GradientSteps:
             kl = actor.get_kl_divergence(
                 batch.old_distribution_params, actor.output_distribution_params
             ).mean()
-        loss = surrogate + cfg.value_coef * values - cfg.entropy_coef * entropy
+        loss = surrogate + cfg.value_coef * values - self.entropy_coef * entropy
         figures = {
             "surrogate": surrogate,
             "value_loss": values,

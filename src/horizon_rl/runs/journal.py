@@ -254,7 +254,8 @@ def _parse_header(line: bytes, where: str) -> Header:
 
 
 def _migrate(header: dict[str, Any]) -> dict[str, Any]:
-    """Give a header of schema 1 its method, which its settings imply."""
+    """Give an old header the method that it means: see `SCHEMA`."""
+    header = _name_paper(header) if header["schema"] < 3 else header
     if "method" in header or not isinstance(header.get("curriculum"), dict):
         return header
     if header["curriculum"].get("clock"):
@@ -263,7 +264,15 @@ def _migrate(header: dict[str, Any]) -> dict[str, Any]:
     train = context.get("train") if isinstance(context, dict) else None
     early = train.get("early") if isinstance(train, dict) else None
     settings = {"early": early} if early else {}
-    return {**header, "method": "horizon", "settings": settings}
+    return {**header, "method": "paper", "settings": settings}
+
+
+def _name_paper(data: Any) -> Any:
+    """Call the method `horizon` by its present name, wherever a header has it."""
+    if not isinstance(data, dict):
+        return data
+    named = {key: _name_paper(value) for key, value in data.items()}
+    return named | {"method": "paper"} if data.get("method") == "horizon" else named
 
 
 def _verify(

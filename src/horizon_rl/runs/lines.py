@@ -11,8 +11,9 @@ from horizon_rl.support.records import decode, dumps
 
 T = TypeVar("T")
 
-SCHEMA = 2
-"""Version of a journal's lines; grows when they change. 1 has no method in its header."""
+SCHEMA = 3
+"""Version of a journal's lines; grows when they change. 1 has no method in its header; up
+to 2, `horizon` is the paper's rule."""
 
 
 class JournalError(InputError):

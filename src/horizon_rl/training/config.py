@@ -1,11 +1,12 @@
 """Settings of a training run."""
 
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, isfinite
 
 from horizon_rl.curriculum import (
     CurriculumCfg,
     EarlyCfg,
+    LeapCfg,
     Method,
     check_method,
     choose_method,
@@ -25,13 +26,15 @@ class TrainCfg:
     """One training run: a curriculum, and the worlds and the learner it governs."""
 
     method: str = "horizon"
-    """HORIZON (horizon), its ablations joint, feasibility-only and no-rollback, or a
-    control: linear, wide, base."""
+    """HORIZON (horizon), the paper's own rule (paper), that rule's ablations joint,
+    feasibility-only, no-rollback and no-restore, or a control: fixed, linear, wide,
+    base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""
     """Groups that stay at a level, as in contact=0.5,reset=0.2; they are not widened.
-    All others that are not widened stay at the baseline."""
+    All others that are not widened stay at the baseline. One number alone, as in 0.5,
+    is the level at which `fixed` trains all its groups, or at which `linear` ends."""
     robot: str = "go2"
     """Preset or intervention (go2, go2+stilts), an MJCF file of your own (mine.xml),
     `generated` for random bodies, or `mixed` for one half Go2 and the other half
@@ -51,12 +54,19 @@ class TrainCfg:
     all, and gate C is switched off."""
     anchor_scenarios: int = 256
     """Scenarios at level 0 on which every phase is measured, to show slow drift."""
+    scout_scenarios: int = 24
+    """HORIZON: scenarios of each level that it scouts; 0: it cannot leap."""
     early: EarlyCfg = field(default_factory=EarlyCfg)
     """Looks at a running phase, which may end it."""
+    leap: LeapCfg = field(default_factory=LeapCfg)
+    """HORIZON: how it scouts, leaps, waits and gives up."""
+    stagger: bool = False
+    """Let worlds begin a phase at random ages of their first episode, instead of all at
+    once."""
     rollback_rate: float = 1.0
     """Factor on the learning rate after a rollback."""
     linear_phases: int = 50
-    """Phases in which method `linear` goes from level 0 to level 1."""
+    """Phases in which method `linear` goes from level 0 to its end."""
     seed: int = 0
     """Seed of everything random."""
     steps: int = 0
@@ -76,7 +86,9 @@ class TrainCfg:
             require(name, getattr(self, name), 1)
         for name in ("window", "linear_phases"):
             require(name, getattr(self, name), 1)
-        for name in ("seed", "steps", "minutes", "probe_scenarios", "anchor_scenarios"):
+        for name in ("seed", "steps", "minutes"):
+            require(name, getattr(self, name), 0)
+        for name in ("probe_scenarios", "anchor_scenarios", "scout_scenarios"):
             require(name, getattr(self, name), 0)
         require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
         check_method(self.method)
@@ -99,15 +111,46 @@ class TrainCfg:
             # What is not measured cannot be asked for.
             cfg = replace(cfg, gates=replace(cfg.gates, preservation=False))
         return choose_method(
-            self.method, cfg, early=self.early, clock_phases=self.linear_phases
+            self.method,
+            cfg,
+            early=self.early,
+            leap=self.leap,
+            clock_phases=self.linear_phases,
+            clock_level=self.clock_level,
         )
+
+    @property
+    def clock_level(self) -> float:
+        """The level that one number in `levels` names, for the methods that have one."""
+        if not is_number(self.levels):
+            # Named groups stay at their own levels, the others at the baseline.
+            return 0.0 if self.method == "fixed" else 1.0
+        level = float(self.levels)
+        require("levels", level, 0.0, 1.0)
+        return level
+
+
+def is_number(text: str) -> bool:
+    """Tell whether levels are one number."""
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def fixed_levels(cfg: TrainCfg, catalogue: Catalogue) -> dict[str, float]:
+    """Return the groups that stay at levels of their own."""
+    by_clock = is_number(cfg.levels) and cfg.method in ("fixed", "linear")
+    return {} if by_clock else catalogue.parse_levels(cfg.levels)
 
 
 def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:
     """Name the groups that the curriculum moves: those asked for that are not fixed."""
-    fixed = catalogue.parse_levels(cfg.levels)
+    if cfg.method == "fixed" and not cfg.levels:
+        raise InputError("method fixed needs --levels, as in 0.5 or mass=0.5,com=0.2")
+    fixed = fixed_levels(cfg, catalogue)
     groups = tuple(g for g in catalogue.select(cfg.groups) if g not in fixed)
-    if not groups and cfg.method != "base":
+    if not groups and cfg.method not in ("base", "fixed"):
         raise InputError(
             f"levels '{cfg.levels}' fix all of the groups '{cfg.groups}': method "
             f"{cfg.method} has none left to widen"

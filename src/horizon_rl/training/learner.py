@@ -26,6 +26,7 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
+from horizon_rl.training.config import fixed_levels
 from horizon_rl.training.protocols import Iteration, Learner
 from horizon_rl.training.transfer import fit_catalogue
 from horizon_rl.training.worlds import SimulatedWorlds
@@ -120,11 +121,10 @@ class TorchLearner(Learner):
                 "env_steps": state.env_steps,
             },
             seed=cfg.seed,
-            # Without its budget, which a resumed run may change: what was learnt does
-            # not depend on it.
+            # Without its budget, which a resumed run may change.
             config=encode(replace(cfg, steps=0, minutes=0.0)),
             catalogue=encode(self.catalogue),
-            levels={**self.catalogue.parse_levels(cfg.levels), **levels},
+            levels={**fixed_levels(cfg, self.catalogue), **levels},
         )
         fill_checkpoint(folder, state_tensors(self.algorithm), record)
 

@@ -24,6 +24,7 @@ from horizon_rl.curriculum.evidence import (
     fair_episodes,
     last_episodes,
     outcomes_of,
+    standard_error,
 )
 from horizon_rl.runs.directory import PhaseTimes
 from horizon_rl.support.errors import NonFiniteError
@@ -60,8 +61,11 @@ def run_phases(
         recorder: Keeps what happens on disk; without it, nothing is kept.
     """
     recorder = recorder or Recorder()
+    commit = recorder.last_commit()
     while (proposal := curriculum.ask()) and recorder.has_budget():
-        began, before = perf_counter(), learner.snapshot()
+        began = perf_counter()
+        # A phase that is held goes on from its own weights, but fails as a whole.
+        commit = learner.snapshot() if commit is None else commit
         for following in curriculum.outlook():
             worlds.prepare(following.phase, following.distribution)
         phase = PhaseTraining(curriculum, worlds, learner, iterations, window)
@@ -74,7 +78,9 @@ def run_phases(
         kept = recorder.save(proposal, after) if decision.keeps_weights else None
         curriculum.tell(result.evidence, kept)
         if not decision.keeps_weights:
-            learner.restore(before)
+            learner.restore(commit)
+        if decision.action != "hold":
+            commit = None
         times = PhaseTimes(
             phase=proposal.phase,
             train_s=trained - began - result.probe_s,
@@ -115,6 +121,8 @@ class PhaseTraining:
         self._measure_reference()
         self._worlds.begin(proposal.phase, proposal.distribution)
         self._learner.begin(self._worlds)
+        if 0 in self._looks and self._look():
+            return  # It can do all this already.
         while True:
             self._iterations += 1
             try:
@@ -184,12 +192,16 @@ class PhaseTraining:
         longest, window = self._worlds.max_length, last_episodes(fair, self._window)
         length, error = measure(window, max_length=longest)
         probes = {**self._reference, **probes} if probes else probes
-        means = _means(probes)
+        means = _means(probes, longest)
+        if self._iterations == 0:
+            # Before any training, the probe stands in for training episodes.
+            length, error = means.get("candidate_length"), means.get("candidate_error")
         known = {field.name for field in fields(Evidence)}
         single = self._curriculum.method.outcome_parameters is not None
         evidence = Evidence(
             length=length,
             tracking_error=error,
+            length_se=standard_error(window.length / longest),
             **{name: v for name, v in means.items() if name in known},  # pyright: ignore[reportArgumentType]
             episodes=len(window),
             iterations=self._iterations,
@@ -202,12 +214,16 @@ class PhaseTraining:
         return PhaseResult(evidence, window, probes, self._probe_s)
 
 
-def _means(probes: Mapping[str, ProbedEpisodes]) -> dict[str, float]:
+def _means(
+    probes: Mapping[str, ProbedEpisodes], max_length: int
+) -> dict[str, float]:
     """Return the means over each probe set, under their names in the evidence."""
-    figures = {}
+    figures: dict[str, np.ndarray] = {}
     for name, found in probes.items():
-        figures[f"{name}_error"] = float(
-            np.mean(found.tracking_error, dtype=np.float64)
-        )
-        figures[f"{name}_return"] = float(np.mean(found.returns, dtype=np.float64))
-    return figures
+        figures[f"{name}_length"] = found.length / max_length
+        figures[f"{name}_error"] = found.tracking_error
+        figures[f"{name}_return"] = found.returns
+        for size in () if found.size is None else np.unique(found.size):
+            of_size = found.tracking_error[found.size == size]
+            figures[f"{name}_error:{size}"] = of_size
+    return {name: float(np.mean(v, dtype=np.float64)) for name, v in figures.items()}

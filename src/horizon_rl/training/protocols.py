@@ -140,6 +140,13 @@ class Recorder:
         """Tell whether another phase may begin."""
         return True
 
+    def last_commit(self) -> Any:
+        """Return the snapshot that a rollback restores, where the learner is not at it.
+
+        So it is in a run that goes on with a phase on hold; else None.
+        """
+        return None
+
     def record_iteration(self, phase: int, iteration: Iteration) -> None:
         """Keep an iteration's figures."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from horizon_rl.curriculum import (
     CheckpointRef,
@@ -18,6 +19,7 @@ from horizon_rl.curriculum import (
     Proposal,
     State,
 )
+from horizon_rl.curriculum.entry import last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
@@ -61,6 +63,7 @@ class Run(Recorder):
         self.start = SCRATCH
         """What it started from, in words."""
         self._phase_began = time.perf_counter()
+        self._last_commit: Any = None
 
     @classmethod
     def create(
@@ -160,6 +163,11 @@ class Run(Recorder):
         was not judged: it runs again when the run is resumed.
         """
         self.learner.follow_rank_0()
+        if self._on_hold:
+            self._last_commit = self.learner.snapshot()
+            self.ranks.once(lambda: self._load(self.curriculum.checkpoint))
+            self.learner.follow_rank_0()
+        self._follow_schedules(self.curriculum.state.env_steps)
         self._phase_began = time.perf_counter()
         for event in run_phases(
             self.curriculum,
@@ -185,7 +193,11 @@ class Run(Recorder):
     def has_budget(self) -> bool:
         return self.ranks.once(lambda: self.ended is None)
 
+    def last_commit(self) -> Any:
+        return self._last_commit
+
     def record_iteration(self, phase: int, iteration: Iteration) -> None:
+        self._follow_schedules(iteration.env_steps)
         if self.ranks.leads:
             self.directory.write_metrics({"phase": phase, **asdict(iteration)})
 
@@ -195,13 +207,23 @@ class Run(Recorder):
         self.ranks.once(lambda: write(phase, result.window, result.probes))
 
     def save(self, proposal: Proposal, after: State) -> CheckpointRef:
-        phase, levels = proposal.phase, proposal.levels
-        return self.ranks.once(lambda: self._write_checkpoint(phase, after, levels))
+        # What a commit keeps may be less than the proposal; what is held is on trial.
+        reference = after.reference
+        committed = reference is not None and reference.phase == proposal.phase
+        levels = after.mastered if committed else proposal.levels
+        write = self._write_checkpoint
+        return self.ranks.once(lambda: write(proposal.phase, after, levels))
 
     def record_times(self, times: PhaseTimes) -> None:
         self.trained_s += times.total_s
         self._phase_began = time.perf_counter()
         self.ranks.once(lambda: self.directory.write_times(times))
+
+    def _follow_schedules(self, env_steps: int) -> None:
+        """Tell the algorithm how much of its env steps is spent; minutes do not count,
+        or a run would learn something else on another machine."""
+        if self.cfg.steps:
+            self.learner.algorithm.schedule(min(1.0, env_steps / self.cfg.steps))
 
     def _write_checkpoint(
         self, phase: int | None, state: State, levels: dict[str, float]
@@ -236,16 +258,26 @@ class Run(Recorder):
             wrote the run, which keyed the probes' sensor noise in another way.
         """
         self.curriculum = curriculum = resume_curriculum(self.directory.journal)
+        entries = curriculum.entries
         try:
-            last = curriculum.checkpoint or initial_checkpoint(context.initial)
-            record = self.learner.load(self.directory.find_checkpoint(last))
+            self._initial = context.initial
+            self._load(last_commit(entries) if self._on_hold else curriculum.checkpoint)
         except BaseException:
             curriculum.close()
             raise
-        entries = curriculum.entries
-        kept = [i for i, entry in enumerate(entries) if entry.checkpoint]
-        self.learner.algorithm.learning_rate = record.numbers["learning_rate"]
-        self.learner.cut_rate(len(entries) - (kept[-1] + 1 if kept else 0))
         self.trained_s = self.directory.pick_up(entries)
         noise_changed = read_header(self.directory.journal).schema < 2
         return curriculum.method, entries, noise_changed
+
+    @property
+    def _on_hold(self) -> bool:
+        """The last phase is trained on: a rollback would restore what was before it."""
+        entries = self.curriculum.entries
+        return bool(entries) and entries[-1].decision.action == "hold"
+
+    def _load(self, named: CheckpointRef | None) -> None:
+        """Take over a checkpoint, with the learning rate as rollbacks left it."""
+        checkpoint = named or initial_checkpoint(self._initial)
+        record = self.learner.load(self.directory.find_checkpoint(checkpoint))
+        self.learner.algorithm.learning_rate = record.numbers["learning_rate"]
+        self.learner.cut_rate(rollbacks_since(named, self.curriculum.entries))

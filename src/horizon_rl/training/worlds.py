@@ -24,6 +24,7 @@ from horizon_rl.robots import (
     preset_names,
 )
 from horizon_rl.robots.mjcf import load_robot
+from horizon_rl.robots.sizes import size_class
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.support.records import dumps, encode
@@ -35,9 +36,13 @@ from horizon_rl.task import (
     join_scenarios,
     rollout,
 )
-from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.config import TrainCfg, fixed_levels
 from horizon_rl.training.protocols import Worlds
 
+NUM_SCOUTED = 8
+"""Scouted sets that fit beside the other probes in one pass; more take another."""
+GATED = ("candidate", "checkpoint", "reference")
+"""Probes that gate C compares."""
 PROBE = 1 << 31
 """Added to a phase's number, gives its stream of probe scenarios; training never uses
 these streams."""
@@ -73,10 +78,12 @@ class SimulatedWorlds(Worlds):
         """
         self.cfg, self.ranks = cfg, ranks
         # Groups that the run does not widen have the range they are fixed at.
-        self.catalogue = catalogue.fixed_at(catalogue.parse_levels(cfg.levels))
+        self.catalogue = catalogue.fixed_at(fixed_levels(cfg, catalogue))
         self.max_length = cfg.task.max_steps
         rng = np.random.default_rng(cfg.seed)
         self.robots = choose_robots(cfg, rng)
+        sizes = np.array([size_class(robot) for robot in self.robots])
+        self._sizes = sizes if len(np.unique(sizes)) > 1 else None
         self._num_threads = num_threads or ranks.num_threads
         self._device = device
         # Enough for the fair episodes of a phase even if they last eight steps each.
@@ -90,9 +97,10 @@ class SimulatedWorlds(Worlds):
         self._scenarios: Scenarios | None = None
         self._drawn_ahead: dict[tuple[int, str], Future[Draw]] = {}
         num_probed = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
+        num_probed += NUM_SCOUTED * cfg.scout_scenarios
         has_probes = ranks.leads and num_probed > 0
         self._probe_env = self._make_env(num_probed) if has_probes else None
-        self._probe_sets: dict[int, Scenarios] = {}
+        self._probe_sets: dict[tuple[int, str], Scenarios] = {}
 
     def begin(self, phase: int, distribution: Distribution) -> None:
         ahead = self._drawn_ahead.pop(_key(phase, distribution), None)
@@ -102,6 +110,11 @@ class SimulatedWorlds(Worlds):
         self._scenarios = draw.scenarios
         torch.manual_seed(draw.torch_seed)
         self.observations = self.env.begin(draw.scenarios, draw.env_seed)
+        if self.cfg.stagger:
+            # As if they had begun one after the other: synchronised worlds would all
+            # be at the same age, and what is learnt would follow it.
+            ages = torch.randint(self.max_length, (self.cfg.num_envs,))
+            self.env.episode_length_buf = ages.to(self.env.device)
 
     def prepare(self, phase: int, distribution: Distribution) -> None:
         """Draw a phase that may come while a GPU trains another; a CPU is busy."""
@@ -144,26 +157,33 @@ class SimulatedWorlds(Worlds):
         for name, size in sizes.items():
             wanted = sets[name]
             stream = PROBE if wanted.phase is None else PROBE + 1 + wanted.phase
-            drawn = known.get(stream) or self._draw_set(stream, wanted, size)
-            self._probe_sets[stream] = drawn
+            key = _key(stream, wanted.distribution)
+            drawn = known.get(key) or self._draw_set(stream, wanted, size)
+            if name == "anchor" or name in GATED:
+                self._probe_sets[key] = drawn
             parts.append(drawn)
         noise_seed = int(phase_rng(self.cfg.seed, PROBE).integers(1 << 62))
         scenarios = join_scenarios(parts)
         found = rollout(self._probe_env, policy, scenarios, seed=noise_seed)
-        ends = np.cumsum(list(sizes.values())).tolist()
+        ends, bodies = np.cumsum(list(sizes.values())).tolist(), scenarios.pool.body_ids
         rows = (
             slice(end - n, end) for n, end in zip(sizes.values(), ends, strict=True)
         )
         return {
             name: ProbedEpisodes(
-                found.length[part], found.tracking_error[part], found.returns[part]
+                found.length[part],
+                found.tracking_error[part],
+                found.returns[part],
+                None if self._sizes is None else self._sizes[bodies[part]],
             )
             for name, part in zip(sizes, rows, strict=True)
         }
 
     def _size(self, name: str) -> int:
-        anchor = name == "anchor"
-        return self.cfg.anchor_scenarios if anchor else self.cfg.probe_scenarios
+        if name == "anchor":
+            return self.cfg.anchor_scenarios
+        gated = name in GATED
+        return self.cfg.probe_scenarios if gated else self.cfg.scout_scenarios
 
     def _draw_set(self, stream: int, wanted: ProbeSet, size: int) -> Scenarios:
         """Draw a set whose scenarios keep their sensor noise from probe to probe."""

@@ -1,225 +1,333 @@
-"""HORIZON: frontiers advance by gates, retreat into brackets, and come back."""
+"""HORIZON's governor: scout what is recoverable, leap there, keep what was gained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import cast
 
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
 from horizon_rl.curriculum.evidence import Episodes, Evidence
-from horizon_rl.curriculum.frontier import (
-    Frontier,
-    can_reopen,
-    coarse_level,
-    commit,
-    count_commit_elsewhere,
-    is_due,
-    recovery_level,
-    reopen,
-    roll_back,
-)
-from horizon_rl.curriculum.gates import Verdict
+from horizon_rl.curriculum.frontier import LIMIT, Frontier
+from horizon_rl.curriculum.gates import Check, Verdict, judge
 from horizon_rl.curriculum.method import (
+    DONE,
     book,
     budget_spent,
+    check_groups,
     conclude,
-    judge_phase,
+    describe_levels,
     on_trial,
     register_method,
 )
-from horizon_rl.curriculum.state import (
-    Action,
-    Decision,
-    Event,
-    Kind,
-    Proposal,
-    State,
+from horizon_rl.curriculum.scouting import (
+    PARTIAL,
+    WITHIN,
+    LeapCfg,
+    Levels,
+    between,
+    choose_leap,
+    is_hopeful,
+    ladder,
 )
-from horizon_rl.support.errors import InputError
+from horizon_rl.curriculum.state import Action, Decision, Event, Kind, Proposal, State
+from horizon_rl.domains.distribution import AtLevels
+
+
+@dataclass(frozen=True, kw_only=True)
+class GovernorState(State):
+    """What the governor remembers beside the frontiers."""
+
+    stake: float
+    """Survival that the next leap may cost below gate L's threshold."""
+    survival: dict[str, float] = field(default_factory=dict)
+    """What the last commit's scouts survived; empty: not scouted at its levels."""
+    failed: Levels | None = None
+    """Levels of the leap that failed since the last whole commit."""
+    trail: tuple[float, ...] = ()
+    """Episode lengths at the end of the phases held at the present levels."""
+    idle: int = 0
+    """Phases since the last leap was proposed."""
+    anchor: dict[str, float] = field(default_factory=dict)
+    """Tracking error at level 0 of the first commit: whole, and by size of body."""
 
 
 @register_method("horizon")
 @dataclass(frozen=True, kw_only=True)
 class Horizon:
-    """The paper's curriculum; joint mode and the ablations are settings of it."""
+    """Leaps to the furthest levels that scouts show to be recoverable.
+
+    A phase that passes its gates is committed, and the next leap follows from its
+    scouts. One that improves is trained on. One that stalls keeps what was gained: the
+    furthest levels on its way that pass are committed. One that has lost old skill, or
+    gained nothing, is rolled back; then the next leap is smaller.
+    """
 
     cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
-    """How frontiers advance, retreat, wait and end."""
+    """Gates, and the budget."""
     early: EarlyCfg = field(default_factory=EarlyCfg)
     """Looks at a running phase, which may end it."""
+    leap: LeapCfg = field(default_factory=LeapCfg)
+    """How to scout, leap, wait and give up."""
 
     outcome_parameters = None
 
     def start(self, groups: Sequence[str]) -> State:
-        """Return the state before the first phase, with its proposal.
-
-        Args:
-            groups: Domain groups to widen; the catalogue's others stay at level 0.
-        """
-        if not groups or len(set(groups)) < len(groups):
-            raise InputError(
-                f"groups are {tuple(groups)}: name each once, at least one"
-            )
-        if self.cfg.joint:
-            frontiers = (Frontier(name="joint", groups=tuple(groups)),)
-        else:
-            frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
-        return _propose(State(frontiers=frontiers), self.cfg)
+        check_groups(groups)
+        frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
+        return self._propose(GovernorState(frontiers=frontiers, stake=self.leap.stake))
 
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
-        """Judge the phase on trial by its evidence, and propose the next."""
-        cfg, proposal = self.cfg, on_trial(state)
-        verdict = judge_phase(state, evidence, cfg)
-        action = _choose_action(proposal, verdict, cfg)
-        judged = replace(
-            book(state, evidence, action),
-            frontiers=_settle(state.frontiers, proposal, action, cfg),
-        )
-        following = _propose(judged, cfg)
-        reason = _explain(proposal, action, verdict, judged)
-        events = _changes(state, judged) + _changes(judged, following)
-        return following, conclude(proposal, action, verdict, reason, events)
+        before, proposal = cast(GovernorState, state), on_trial(state)
+        verdict = self._judge(before, evidence)
+        trail = (*before.trail, evidence.length or 0.0)
+        action, levels = self._choose(before, evidence, verdict, trail)
+        after = book(before, evidence, action)
+        if action == "hold":
+            after = replace(after, trail=trail)
+        elif action == "commit" and verdict.passed:
+            after = self._commit(after, evidence, levels)
+        elif action == "commit":
+            after = self._commit_part(after, proposal, levels)
+        else:
+            after = self._retreat(after, proposal)
+        following = self._propose(after, proposal if action == "hold" else None)
+        part = levels if action == "commit" and not verdict.passed else None
+        reason = _explain(proposal, action, verdict, part)
+        decision = conclude(proposal, action, verdict, reason, _changes(before, after))
+        return following, replace(decision, levels=part)
 
     def looks(self, state: State) -> tuple[float, ...]:
-        return (*self.early.looks, 1.0)
+        # A policy that masters the baseline already need not be taught it.
+        first = (0.0,) if state.phase == 0 else ()
+        return (*first, *self.early.looks, 1.0)
 
     def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
+        if state.phase == 0:
+            index -= 1
+        if index < 0:
+            return "judge"
         seen = look_early(
             window, index, max_length=longest, gates=self.cfg.gates, cfg=self.early
         )
-        # A collapse is worth cutting short only where there is something to restore.
-        can_fail = on_trial(state).kind != "baseline" and self.cfg.rollback
+        can_fail = on_trial(state).kind != "baseline"
         return "go on" if seen == "abort" and not can_fail else seen
 
+    def _judge(self, state: GovernorState, evidence: Evidence) -> Verdict:
+        """Judge by gate L as a test, and by gate C for all bodies, each size and level 0."""
+        cfg, margin = self.cfg.gates, self.leap.margin
+        gates = replace(cfg, error_margin=margin, return_margin=margin)
+        slack = self.leap.sigmas * (evidence.length_se or 0.0)
+        gates = replace(gates, min_length=max(0.0, cfg.min_length - slack))
+        preservation = cfg.preservation and state.reference is not None
+        if not preservation or state.reference is None:
+            return judge(evidence, gates, preservation=False)
+        sizes = state.reference.error_by_size
+        further = [
+            *_not_worse("checkpoint_error", sizes, evidence, margin),
+            *_not_worse(
+                "anchor_error", state.anchor, evidence, self.leap.anchor_margin
+            ),
+        ]
+        return judge(evidence, gates, preservation=True, further=further)
 
-def choose(frontiers: tuple[Frontier, ...], cfg: CurriculumCfg) -> Frontier | None:
-    """Pick the frontier to try next, or None if none is left to try.
+    def _choose(
+        self,
+        state: GovernorState,
+        evidence: Evidence,
+        verdict: Verdict,
+        trail: tuple[float, ...],
+    ) -> tuple[Action, Levels]:
+        """Return what to do, and the levels to commit."""
+        proposal, cfg = on_trial(state), self.cfg
+        if verdict.passed:
+            return "commit", proposal.levels
+        if proposal.kind == "baseline":
+            return "hold", proposal.levels
+        target, error = cfg.gates.min_length, evidence.length_se or 0.0
+        hopeful = is_hopeful(trail, target, error, self.leap.patience)
+        if hopeful and not evidence.aborted:
+            return "hold", proposal.levels
+        if verdict.preserved is not False and not evidence.aborted:
+            for share in PARTIAL:
+                found = evidence.probed.get(f"{WITHIN} {share:g}_length")
+                if found is not None and found >= target:
+                    part = between(proposal.mastered, proposal.levels, share)
+                    return "commit", part
+        return "rollback" if cfg.restore else "retreat", proposal.mastered
 
-    Due retries come first, then the open frontier least recently tried: so the one that
-    just failed comes again only if it is alone. Where none is open, waiting would last
-    forever: every frontier that may reopen is due at once.
-    """
-    if any(f.is_open for f in frontiers):
-        ready = [f for f in frontiers if f.is_open or is_due(f, cfg)]
-    else:
-        ready = [f for f in frontiers if can_reopen(f, cfg)]
-    return min(ready, key=lambda f: (f.is_open, f.last_phase), default=None)
+    def _commit(
+        self, state: GovernorState, evidence: Evidence, levels: Levels
+    ) -> GovernorState:
+        """Take the candidate as mastered, and remember what lies beyond it."""
+        survival = {
+            name.removesuffix("_length"): value
+            for name, value in evidence.probed.items()
+            if name.endswith("_length")
+        }
+        return replace(
+            state,
+            frontiers=_advance(state.frontiers, levels),
+            stake=min(self.leap.stake, 2.0 * state.stake),
+            survival=survival,
+            failed=None,
+            trail=(),
+            anchor=state.anchor or by_size("anchor_error", evidence),
+        )
+
+    def _commit_part(
+        self, state: GovernorState, proposal: Proposal, levels: Levels
+    ) -> GovernorState:
+        """Take levels on the way to the candidate as mastered: there the phase passes."""
+        assert state.reference is not None
+        # They have no scouts yet, and are measured before the next phase trains.
+        reference = replace(
+            state.reference,
+            distribution=AtLevels(levels),
+            error=None,
+            value=None,
+            error_by_size={},
+        )
+        return replace(
+            state,
+            frontiers=_advance(state.frontiers, levels, proposal.levels),
+            stake=max(self.leap.min_stake, 0.5 * state.stake),
+            survival={},
+            failed=proposal.levels,
+            trail=(),
+            reference=reference,
+        )
+
+    def _retreat(self, state: GovernorState, proposal: Proposal) -> GovernorState:
+        """Note that the levels on trial were too much."""
+        tried = proposal.levels
+        frontiers = tuple(
+            replace(
+                f, failed=tried[f.name], status="recovery", rollbacks=f.rollbacks + 1
+            )
+            if tried[f.name] > f.mastered
+            else f
+            for f in state.frontiers
+        )
+        stake = max(self.leap.min_stake, 0.5 * state.stake)
+        return replace(state, frontiers=frontiers, stake=stake, failed=tried, trail=())
+
+    def _propose(
+        self, state: GovernorState, held: Proposal | None = None
+    ) -> GovernorState:
+        """Set the next phase's proposal, or the reason why there is none."""
+        if spent := budget_spent(state, self.cfg):
+            return replace(state, ended=spent)
+        if held:
+            return self._try(state, held.kind, held.levels, "it improves: train on")
+        mastered, cfg = state.mastered, self.leap
+        if state.reference is None:
+            return self._try(state, "baseline", mastered, "learn the baseline first")
+        goal = self.cfg.gates.min_length - state.stake
+        reason = f"scouts survive {goal:.0%} of an episode there"
+        levels = choose_leap(mastered, state.survival, goal, cfg)
+        if state.failed and not state.survival:
+            levels = between(mastered, state.failed, 0.5)
+            reason = "half way to where a leap stalled"
+        gain = fmean(levels[g] - mastered[g] for g in mastered)
+        arrives = all(level >= LIMIT for level in levels.values())
+        if gain >= cfg.min_gain or (gain > 0.0 and arrives):
+            return self._try(replace(state, idle=0), "leap", levels, reason)
+        if state.idle >= cfg.idle_phases:
+            return replace(state, ended="no leap is left to try")
+        reason = "the limit is reached" if arrives else "no leap is recoverable yet"
+        idle = replace(state, idle=state.idle + 1)
+        return self._try(idle, "consolidate", mastered, f"{reason}: train on")
+
+    def _try(
+        self, state: GovernorState, kind: Kind, levels: Levels, reason: str
+    ) -> GovernorState:
+        """Put levels on trial, with what is to be scouted at the end."""
+        mastered = state.mastered
+        moved = [group for group in levels if levels[group] > mastered[group]]
+        proposal = Proposal(
+            phase=state.phase,
+            kind=kind,
+            frontier=moved[0] if len(moved) == 1 else None,
+            candidate=round(fmean(levels[group] for group in moved or levels), 4),
+            levels=levels,
+            mastered=mastered,
+            reason=reason,
+            scouts=ladder(mastered, levels, self.leap),
+        )
+        frontiers = tuple(
+            replace(f, unlocked=True, last_phase=state.phase) if f.name in moved else f
+            for f in state.frontiers
+        )
+        return replace(state, frontiers=frontiers, proposal=proposal)
 
 
-def _choose_action(proposal: Proposal, verdict: Verdict, cfg: CurriculumCfg) -> Action:
-    if verdict.passed:
-        return "commit"
-    if proposal.kind == "baseline":
-        return "hold"
-    return "rollback" if cfg.rollback else "commit"
+def by_size(name: str, evidence: Evidence) -> dict[str, float]:
+    """Return a probe's figure over all bodies, under the empty name, and by their size."""
+    whole = getattr(evidence, name)
+    parts = {
+        key.partition(":")[2]: value
+        for key, value in evidence.probed.items()
+        if key.startswith(f"{name}:")
+    }
+    return parts if whole is None else {"": whole, **parts}
 
 
-def _settle(
-    frontiers: tuple[Frontier, ...],
-    proposal: Proposal,
-    action: Action,
-    cfg: CurriculumCfg,
+def _not_worse(
+    name: str, reference: Mapping[str, float], evidence: Evidence, margin: float
+) -> list[Check]:
+    """Return checks that an error has not grown by more than a share, size by size."""
+    found = by_size(name, evidence)
+    words = name.replace("_", " ")
+    return [
+        Check(
+            f"{words}, {size} bodies" if size else words,
+            found[size],
+            (1.0 + margin) * known,
+            at_least=False,
+        )
+        for size, known in reference.items()
+        if size in found
+    ]
+
+
+def _advance(
+    frontiers: tuple[Frontier, ...], levels: Levels, failed: Levels | None = None
 ) -> tuple[Frontier, ...]:
-    """Apply the action to the frontier on trial; a real gain counts for the others."""
-    if proposal.frontier is None:
-        return frontiers
-    before = next(f for f in frontiers if f.name == proposal.frontier)
-    apply = commit if action == "commit" else roll_back
-    after = apply(before, proposal.candidate, cfg)
-    # Rounded: from 0.04 to 0.06 is a gain of 0.02.
-    gain = round(after.mastered - before.mastered, 9)
-    counts = gain > 0.0 and gain >= cfg.reopen_gain
+    """Take levels as mastered; what failed is the far end of a bracket."""
     return tuple(
-        after if f is before else count_commit_elsewhere(f) if counts else f
+        replace(
+            f,
+            mastered=levels[f.name],
+            commits=f.commits + (levels[f.name] > f.mastered),
+            failed=failed[f.name] if failed and failed[f.name] > f.mastered else None,
+            status="complete"
+            if levels[f.name] >= LIMIT
+            else "recovery"
+            if failed
+            else "coarse",
+        )
         for f in frontiers
     )
 
 
-def _propose(state: State, cfg: CurriculumCfg) -> State:
-    """Set the next phase's proposal, or the reason why there is none."""
-    if spent := budget_spent(state, cfg):
-        return replace(state, ended=spent)
-    if state.reference is None:
-        return _try(state, None, "baseline", 0.0, "learn the baseline first")
-    frontier = choose(state.frontiers, cfg)
-    if frontier is None:
-        return replace(state, ended="no frontier is left to try")
-    return _try(state, frontier, *_next_level(frontier, cfg))
-
-
-def _next_level(frontier: Frontier, cfg: CurriculumCfg) -> tuple[Kind, float, str]:
-    """Return kind, level and reason of the frontier's next proposal."""
-    mastered, failed = frontier.mastered, frontier.failed
-    if failed is None:
-        level = coarse_level(frontier, cfg)
-        return "coarse", level, f"reach outward from {mastered:.3g}"
-    if frontier.retry is not None:
-        turn = f"reopening {frontier.reopenings + 1} of {cfg.max_reopenings}"
-        return "retry", frontier.retry, f"it failed, and is due again ({turn})"
-    level = recovery_level(frontier, cfg)
-    rung = f"rung {frontier.rung} of {cfg.max_rungs}"
-    return "recovery", level, f"between {mastered:.3g} and failed {failed:.3g} ({rung})"
-
-
-def _try(
-    state: State, frontier: Frontier | None, kind: Kind, level: float, reason: str
-) -> State:
-    """Put `frontier` on trial at `level`; None tries the baseline."""
-    mastered, levels = state.mastered, state.mastered
-    if frontier is not None:
-        levels.update(dict.fromkeys(frontier.groups, level))
-        tried = reopen(frontier) if kind == "retry" else frontier
-        tried = replace(tried, unlocked=True, last_phase=state.phase)
-        frontiers = tuple(tried if f is frontier else f for f in state.frontiers)
-        state = replace(state, frontiers=frontiers)
-    proposal = Proposal(
-        phase=state.phase,
-        kind=kind,
-        frontier=frontier.name if frontier else None,
-        candidate=level,
-        levels=levels,
-        mastered=mastered,
-        reason=reason,
-    )
-    return replace(state, proposal=proposal)
-
-
 def _changes(before: State, after: State) -> tuple[Event, ...]:
-    """List what happened to the frontiers between two states."""
-    candidate = after.proposal.candidate if after.proposal else 0.0
-    events = []
-    for old, new in zip(before.frontiers, after.frontiers, strict=True):
-        if new.unlocked > old.unlocked:
-            events.append(Event("unlock", new.name, candidate))
-        if new.reopenings > old.reopenings:
-            events.append(Event("reopen", new.name, candidate))
-        if new.status != old.status and new.status in ("boundary", "complete"):
-            events.append(Event(new.status, new.name, new.mastered))
-    return tuple(events)
+    """List the frontiers that have just arrived at the limit."""
+    pairs = zip(before.frontiers, after.frontiers, strict=True)
+    return tuple(
+        Event("complete", new.name, new.mastered)
+        for old, new in pairs
+        if new.status == "complete" != old.status
+    )
 
 
 def _explain(
-    proposal: Proposal, action: Action, verdict: Verdict, judged: State
+    proposal: Proposal, action: Action, verdict: Verdict, part: Levels | None
 ) -> str:
-    """Say in words what was decided, by which numbers, and where that leaves it."""
-    name = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
-    if action == "hold":
-        return f"{name} not learnt yet, train on: {verdict.reason}"
-    if action == "commit" and not verdict.passed:
-        return f"{name} failed but kept, rollback is off: {verdict.reason}"
-    done = "committed" if action == "commit" else "rolled back"
-    outcome = [_where(f) for f in judged.frontiers if f.name == proposal.frontier]
-    return ". ".join(filter(None, [f"{name} {done}: {verdict.reason}", *outcome]))
-
-
-def _where(frontier: Frontier) -> str:
-    match frontier.status:
-        case "recovery":
-            return f"Next try between {frontier.mastered:.3g} and {frontier.failed:.3g}"
-        case "pending retry":
-            return f"{frontier.failed:.3g} waits for a retry"
-        case "boundary":
-            return f"Local boundary between {frontier.mastered:.3g} and {frontier.failed:.3g}"
-        case "complete":
-            return "Limit reached"
-        case "coarse":
-            return ""
+    """Say in words what was decided, and by which numbers."""
+    name = f"{describe_levels(proposal.levels)}"
+    if proposal.kind == "baseline":
+        name = "baseline"
+    if part:
+        return f"{name} stalled, committed {describe_levels(part)}: {verdict.reason}"
+    return f"{name} {DONE[action]}: {verdict.reason}"
