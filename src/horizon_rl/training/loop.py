@@ -214,9 +214,7 @@ class PhaseTraining:
         return PhaseResult(evidence, window, probes, self._probe_s)
 
 
-def _means(
-    probes: Mapping[str, ProbedEpisodes], max_length: int
-) -> dict[str, float]:
+def _means(probes: Mapping[str, ProbedEpisodes], max_length: int) -> dict[str, float]:
     """Return the means over each probe set, under their names in the evidence."""
     figures: dict[str, np.ndarray] = {}
     for name, found in probes.items():

@@ -21,7 +21,9 @@ SMALL_TRANSFORMER = TransformerCfg(
     embedding_dim=64, num_heads=4, feedforward_dim=128, window=15, initial_std=0.5
 )
 SMALL_CRITIC = CriticCfg(hidden_dims=(128, 128), encoder_dim=32, activation="elu")
-FAST_PPO = PpoCfg(learning_rate=1e-3, num_epochs=5, target_kl=0.02)
+FAST_PPO = PpoCfg(
+    learning_rate=1e-3, num_epochs=5, target_kl=0.02, final_entropy_coef=0.002
+)
 """With a sixteenth of the paper's worlds a minibatch's KL is mostly noise: steered to
 0.01 the rate sinks to its floor, and the robot stands for millions of steps."""
 
@@ -65,14 +67,18 @@ def _small_learner(policy: PolicyKind) -> LearnerCfg:
 def _gpu(policy: PolicyKind) -> TrainCfg:
     """The paper's worlds and networks with the shortest fair phases, on all bodies."""
     # As `base` was trained: the policy may move twice as far in an update.
-    paper = replace(_paper_learner(policy), ppo=PpoCfg(target_kl=0.02))
+    paper = replace(
+        _paper_learner(policy), ppo=PpoCfg(target_kl=0.02, final_entropy_coef=0.002)
+    )
     return TrainCfg(
         robot="mixed",
         phase_iterations=100,
-        # Phases are a fifth of the paper's: half the probe keeps its share small.
-        probe_scenarios=512,
-        anchor_scenarios=128,
+        # Phases are a fifth of the paper's: small probes keep their share small.
+        probe_scenarios=128,
+        anchor_scenarios=64,
+        scout_scenarios=32,
         early=EarlyCfg(looks=(0.35, 0.7)),
+        stagger=True,
         steps=200_000_000,
         task=_short_task(10.0),
         learner=_small_learner("mlp") if policy == "mlp" else paper,
@@ -83,11 +89,13 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
     """Balance physics and learning on two cores: small nets, short episodes."""
     return TrainCfg(
         num_envs=256,
-        phase_iterations=32,
-        window=128,
-        probe_scenarios=128,
-        anchor_scenarios=32,
-        early=EarlyCfg(looks=(0.5, 0.75), min_episodes=64),
+        phase_iterations=96,
+        window=256,
+        probe_scenarios=32,
+        anchor_scenarios=16,
+        scout_scenarios=12,
+        early=EarlyCfg(looks=(0.35, 0.7), min_episodes=64),
+        stagger=True,
         minutes=11.0,
         task=_short_task(6.0),
         learner=_small_learner(policy),
