@@ -107,6 +107,8 @@ def test_command_lists_them(capsys):
     assert main(["models"]) == 0
     out = capsys.readouterr().out
     assert "base" in out and "base-mlp" in out and "env steps" in out
+    # The mean of the eight interventions; `none`, the control, has 99.9 %.
+    assert "interventions, mean: 73.3 %" in out
     assert main(["models", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["base"]["seed"] == 0 and data["base"]["results"]

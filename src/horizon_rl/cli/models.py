@@ -44,7 +44,8 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
         if "all" in columns:
             name, share = f"{suite['name']} all", columns["all"]["success"]
         else:
-            shares = [column["success"] for column in columns.values()]
+            # `none` is the unchanged robot: a control, no intervention.
+            shares = [c["success"] for name, c in columns.items() if name != "none"]
             name, share = f"{suite['name']}, mean", sum(shares) / len(shares)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
         lines.setdefault(name, []).append(f"{100.0 * share:.1f} %{at}")
