@@ -44,7 +44,7 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
         if "all" in columns:
             name, share = f"{suite['name']} all", columns["all"]["success"]
         else:
-            # `none` is the unchanged robot: a control, no intervention.
+            # `none` is the control: no physics is shifted, no body changed.
             shares = [c["success"] for name, c in columns.items() if name != "none"]
             name, share = f"{suite['name']}, mean", sum(shares) / len(shares)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
