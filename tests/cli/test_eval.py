@@ -75,10 +75,23 @@ def row(out: str, name: str) -> str:
 
 def test_table_of_one_policy(capsys):
     out = run(capsys, "code.py:fold")
-    assert "code.py:fold in mine at severity 1, suite " in out
+    assert "code.py:fold in mine (dev) at severity 1, suite " in out
     for name in ("plain", "heavy", "shifted"):
         assert row(out, name)
-    assert "success" in out and "stand" in out and "impos-" in out
+    for heading in ("success", "close", "length", "error", "stand", "impos-"):
+        assert heading in out
+
+
+def test_draws_are_other_scenarios_on_record(capsys):
+    run(capsys, "code.py:stand", "--json", "dev.json")
+    out = run(capsys, "code.py:stand", "--draw", "test", "--json", "test.json")
+    assert "in mine (test) at severity 1, suite " in out
+    dev, test = read("dev.json"), read("test.json")
+    assert (dev["suite"]["draw"], test["suite"]["draw"]) == ("dev", "test")
+    assert dev["suite"]["hash"] != test["suite"]["hash"]
+    with pytest.raises(SystemExit) as stop:
+        main(["eval", "stand", "--draw", "exam"])
+    assert stop.value.code == 2 and "invalid choice 'exam'" in capsys.readouterr().err
 
 
 def test_floor_can_be_left_out(capsys):
@@ -91,6 +104,8 @@ def test_policies_side_by_side(capsys):
     names = ["code.py:stand", "down", "stand", "impossible"]
     assert row(out, "column").split() == ["column", *names]
     assert "Against code.py:stand, over the columns" in out
+    beside = out[out.index("Beside success") :]
+    assert row(beside, "plain").count(" / ") == 4
     assert "±" not in out and "scenario" in out
 
 
@@ -109,7 +124,7 @@ def test_results_as_a_file(capsys):
     assert "results in a.json" in out
     data = read("a.json")
     assert data["policy"] == "name" and set(data["suite"]) == {
-        *("name", "hash", "severity")
+        *("name", "draw", "hash", "severity")
     }
     assert data["suite"]["name"] == "mine" and data["suite"]["severity"] == 1.0
     assert list(data["columns"]) == ["plain", "heavy", "shifted"]
@@ -125,7 +140,8 @@ def test_results_as_a_file(capsys):
 def test_several_severities_give_a_table_each(capsys):
     args = ("--severity", "0", "0.5", "--json", "a.json", "--episodes", "2")
     out = run(capsys, "code.py:stand", *args)
-    assert "mine at severity 0, suite" in out and "mine at severity 0.5, suite" in out
+    assert "mine (dev) at severity 0, suite" in out
+    assert "mine (dev) at severity 0.5, suite" in out
     results = read("a.json")
     assert [one["suite"]["severity"] for one in results] == [0.0, 0.5]
     assert results[0]["suite"]["hash"] != results[1]["suite"]["hash"]
@@ -144,7 +160,7 @@ def test_explanation_with_figures(capsys):
     args = ("--explain", "shifted", "--figures", "figures")
     out = run(capsys, "code.py:fold", *args)
     assert "Success, %, in shifted, by value" in out
-    assert "Worst scenarios of shifted (suite mine, seed 0)" in out
+    assert "Worst scenarios of shifted (mine, dev, seed 0)" in out
     pictures = sorted(Path("figures").iterdir())
     assert {p.name for p in pictures} >= {
         *("shifted-1-mass.png", "shifted-1-com.png", "shifted-1-command.png")

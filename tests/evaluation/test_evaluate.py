@@ -134,8 +134,21 @@ def test_success_is_long_enough_and_close_enough():
     assert found["tracking_error"] == pytest.approx(1.39 / 5)
     assert found["falls"] == {"trunk": 0.4, "tilt": 0.0, "unhealthy": 0.0}
     assert found["interval"]["low"] < 0.6 < found["interval"]["high"]
+    # Within 0.2 m/s are the first and the third, which is too short.
+    assert found["close"] == 0.2
+    assert evaluation.close("all").tolist() == [True, False, False, False, False]
+    far = replace(suite, success=SuccessCfg(close_error=0.5))
+    assert summaries(replace(evaluation, suite=far))["all"]["close"] == 0.6
     strict = replace(suite, success=SuccessCfg(min_length=1.0, max_error=0.2))
     assert summaries(replace(evaluation, suite=strict))["all"]["success"] == 0.2
+
+
+def test_success_over_columns_leaves_the_control_out():
+    tables = {"none": table_of([1000], [0.1]), "mass": table_of([1000], [0.5])}
+    evaluation = Evaluation(load_policy("stand"), load_suite("ood"), tables)
+    assert success_table(evaluation).tolist() == [[False]]
+    alone = Evaluation(evaluation.policy, evaluation.suite, {"none": tables["none"]})
+    assert success_table(alone).tolist() == [[True]]
 
 
 def test_thresholds_are_the_suites(make_suite, run):
@@ -272,7 +285,7 @@ def test_results_as_plain_data(make_suite, run):
     data = to_json(run(constant(0.0, 6.0, -8.0), suite), stand, {"a": 0.25}, {"k": 1})
     assert data["policy"] == "constant" and data["policy_hash"] is None
     expected = {"name": "mine", "hash": suite.digest, "severity": 0.5}
-    assert data["suite"] == expected
+    assert data["suite"] == expected | {"draw": "dev"}
     assert data["context"] == {"k": 1} and list(data["columns"]) == ["a"]
     column = data["columns"]["a"]
     assert column["success"] == 0.0 and column["episodes"] == 6

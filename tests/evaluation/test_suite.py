@@ -111,6 +111,7 @@ def test_hash_does_not_depend_on_the_process():
         {"task": TaskCfg(noise=NoiseCfg(gravity=0.06))},
         {"success": SuccessCfg(max_error=0.41)},
         {"success": SuccessCfg(min_length=0.94)},
+        {"success": SuccessCfg(close_error=0.21)},
         {"robot": "go1"},
         {"robot": "go2+stilts"},
         {"motors": "own"},
@@ -188,6 +189,22 @@ def test_columns_of_ood_are_one_at_severity_0():
     frozen = load_suite("ood", 0.0).frozen
     assert len(frozen) == 9 and len({c.digest for c in frozen.values()}) == 1
     assert len({c.digest for c in load_suite("ood", 0.1).frozen.values()}) == 9
+
+
+def test_test_draw_has_other_scenarios_of_the_same_ranges():
+    dev, test = (load_suite("ood", 1.0, draw=draw) for draw in ("dev", "test"))
+    assert dev.digest == HASHES["ood", 1.0] != test.digest
+    ours, theirs = dev.frozen["all"], test.frozen["all"]
+    assert dev.columns == test.columns and ours.noise_seed != theirs.noise_seed
+    for mine, other in zip(
+        numbers(ours).values(), numbers(theirs).values(), strict=True
+    ):
+        assert mine.shape == other.shape
+        # Commands to stand, and pushes that fall on one step, may agree by chance.
+        assert np.mean(mine == other) < 0.03
+    again = load_suite("ood", 1.0, draw="test")
+    assert again.digest == test.digest
+    assert replace(test, seed=1).drawn_seed != test.drawn_seed
 
 
 def test_two_columns_of_one_name_are_refused():

@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from horizon_rl.show.scores import collect, read_records, score_suite, suite_table
+from horizon_rl.show.scores import (
+    collect,
+    read_records,
+    score_suite,
+    suite_table,
+    tracking_table,
+)
 from horizon_rl.show.table import Cell
 from horizon_rl.support.errors import InputError
 
@@ -29,6 +35,14 @@ def test_interval_stands_beside_one_checkpoint_where_there_is_room():
     scores = score_suite([record(interval={"low": 0.4, "high": 0.6})])
     for intervals, shown in ((True, "50.0 (40..60)"), (False, "50.0")):
         assert suite_table(scores, intervals=intervals).rows[0][1] == shown
+
+
+def test_what_success_hides_stands_beside_it_where_it_is_known():
+    known = {"close": 0.25, "length": 0.98, "tracking_error": 0.1234}
+    scores = score_suite([record(**known), record(close=0.75), record("old")])
+    table = tracking_table(scores)
+    assert table.title == "Beside success, in ood (dev) at severity 0.5, suite one"
+    assert table.rows == (("all", "50.0 / 98 / 0.123", "- / - / -"),)
 
 
 def test_different_suites_make_different_tables():

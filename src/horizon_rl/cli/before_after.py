@@ -11,12 +11,13 @@ from horizon_rl.support.errors import needs_extra
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache
+    from horizon_rl.evaluation.control import CONTROL
     from horizon_rl.evaluation.evaluate import Evaluator
     from horizon_rl.evaluation.results import to_json
     from horizon_rl.evaluation.suite import Column, spans_at
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import load_policy
-    from horizon_rl.show.scores import score_suite, suite_table
+    from horizon_rl.show.scores import score_suite, suite_table, tracking_table
 
 SEVERITY = 0.5
 
@@ -36,7 +37,8 @@ def print_before_after(
     for name in groups:
         spans = spans_at(catalogue, {name: SEVERITY})
         columns.setdefault(name, Column(name=name, spans=spans))
-    suite = replace(suite, columns=tuple(columns[name] for name in (*groups, "all")))
+    shown = (CONTROL, *groups, "all")
+    suite = replace(suite, columns=tuple(columns[name] for name in shown))
     num_episodes = min(num_episodes, suite.num_episodes)
     evaluator = Evaluator(ArrayCache(None), device)
     records = []
@@ -45,4 +47,6 @@ def print_before_after(
             policy, tell = load_policy(str(path), name), show(name, suite.name)
             found = evaluator.evaluate(policy, suite, num_episodes, tell)
             records.append(to_json(found, None, {}, {}))
-    Terminal().print_table(suite_table(score_suite(records), intervals=False))
+    scores, terminal = score_suite(records), Terminal()
+    terminal.print_table(suite_table(scores, intervals=False))
+    terminal.print_table(tracking_table(scores))

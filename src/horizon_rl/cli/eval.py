@@ -24,7 +24,7 @@ with needs_extra("train"):
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
     from horizon_rl.evaluation.explain import explain
     from horizon_rl.evaluation.results import evaluate_suite
-    from horizon_rl.evaluation.suite import Suite
+    from horizon_rl.evaluation.suite import Draw, Suite
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import load_policy
     from horizon_rl.show.evaluation_tables import (
@@ -37,6 +37,7 @@ with needs_extra("train"):
         policy_table,
         score_suite,
         suite_table,
+        tracking_table,
     )
 
 
@@ -55,6 +56,8 @@ class EvalCmd:
     """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
     severity: tuple[float, ...] = ()
     """Level of the groups that are shifted, 0..1; several give a table each."""
+    draw: Draw = "dev"
+    """Which scenarios: dev to tune and compare by, test to publish, once."""
     episodes: int | None = None
     """Scenarios per column, the first ones of each; without it, all."""
     robot: str | None = None
@@ -80,7 +83,7 @@ class EvalCmd:
 def run(cmd: EvalCmd) -> None:
     catalogue = read_catalogue(cmd.catalogue)
     suites = [
-        load_suite(cmd.suite, severity, cmd.robot, catalogue)
+        load_suite(cmd.suite, severity, cmd.robot, catalogue, cmd.draw)
         for severity in cmd.severity or (None,)
     ]
     _check(cmd, suites)
@@ -143,7 +146,9 @@ def _print_tables(
     if len(records) == 1:
         console.print_table(policy_table(records[0]))
         return
-    console.print_table(suite_table(score_suite(records), intervals=False))
+    scores = score_suite(records)
+    console.print_table(suite_table(scores, intervals=False))
+    console.print_table(tracking_table(scores))
     methods: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         methods.setdefault(evaluation.policy.name, []).append(evaluation)
@@ -164,7 +169,7 @@ def _explain(
 
     folder.mkdir(parents=True, exist_ok=True)
     level = "" if suite.severity is None else f"-{suite.severity:g}"
-    where = describe_suite(column, suite.severity)
+    where = describe_suite(column, suite.severity, suite.draw)
     for group in dict.fromkeys(factor.group for factor in factors):
         members = [factor for factor in factors if factor.group == group]
         path = folder / f"{column}{level}-{group}.png".replace("/", "-")

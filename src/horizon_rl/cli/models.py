@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.evaluation.control import drop_control
 from horizon_rl.policies.shipped import model_names, model_path, read_model
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
@@ -44,8 +45,7 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
         if "all" in columns:
             name, share = f"{suite['name']} all", columns["all"]["success"]
         else:
-            # `none` is the control: no physics is shifted, no body changed.
-            shares = [c["success"] for name, c in columns.items() if name != "none"]
+            shares = [column["success"] for column in drop_control(columns).values()]
             name, share = f"{suite['name']}, mean", sum(shares) / len(shares)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
         lines.setdefault(name, []).append(f"{100.0 * share:.1f} %{at}")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.evaluation.array_cache import software
+from horizon_rl.evaluation.control import drop_control
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
 from horizon_rl.evaluation.statics import impossible_share
 from horizon_rl.evaluation.statistics import wilson_interval
@@ -53,7 +54,7 @@ def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """Put every column in numbers, means over its episodes.
 
     Success comes with an interval over scenarios like these, which says nothing of
-    training seeds; length is a share of the longest episode, errors are in m/s and
+    training seeds; close is the share of successes that track closely; length is a share of the longest episode, errors are in m/s and
     rad/s, and falls are shares of episodes that ended early, by cause.
     """
     found = {}
@@ -62,6 +63,7 @@ def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
         found[name] = {
             "success": float(won.mean()),
             "interval": encode(wilson_interval(int(won.sum()), len(won))),
+            "close": float(evaluation.close(name).mean()),
             "episodes": len(won),
             "length": float(episodes.length.mean()) / evaluation.suite.task.max_steps,
             "tracking_error": float(episodes.tracking_error.mean()),
@@ -76,8 +78,9 @@ def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
 
 
 def success_table(evaluation: Evaluation) -> np.ndarray:
-    """Return which episodes are a success, [columns, scenarios]."""
-    return np.stack([evaluation.won(name) for name in evaluation.columns])
+    """Return which episodes are a success, [columns, scenarios], without the control."""
+    names = drop_control(evaluation.columns)
+    return np.stack([evaluation.won(name) for name in names])
 
 
 def to_json(
@@ -100,7 +103,12 @@ def to_json(
         "schema": SCHEMA,
         "policy": policy.name,
         "policy_hash": policy.digest,
-        "suite": {"name": suite.name, "hash": suite.digest, "severity": suite.severity},
+        "suite": {
+            "name": suite.name,
+            "draw": suite.draw,
+            "hash": suite.digest,
+            "severity": suite.severity,
+        },
         "columns": {
             name: {
                 **summary,

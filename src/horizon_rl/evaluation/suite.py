@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import dumps, encode, inside
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
+
+Draw = Literal["dev", "test"]
+"""Which scenarios are drawn: dev to tune and compare by, test to publish, once."""
 
 PUSH = "disturbance.push_velocity"
 """The parameter with two draws, x and y, per push."""
@@ -96,6 +99,7 @@ class Suite:
     seed: int = 0
     """All columns draw the same: scenario 7 has one command in each of them, and its
     parameters lie at the same place of each column's ranges."""
+    draw: Draw = "dev"
     severity: float | None = None
     """Level of the groups that a column shifts; None where none does."""
     about: str = ""
@@ -113,6 +117,14 @@ class Suite:
             raise InputError(
                 f"suite '{self.name}' needs columns or robots, each of a name of its own"
             )
+
+    @property
+    def drawn_seed(self) -> int:
+        """What all numbers are drawn from: the seed itself in dev, its hash in test."""
+        if self.draw == "dev":
+            return self.seed
+        key = hashlib.sha256(f"{self.seed}:{self.draw}".encode()).digest()[:8]
+        return int.from_bytes(key, "little")
 
     @cached_property
     def frozen(self) -> dict[str, "FrozenColumn"]:
@@ -185,12 +197,8 @@ class FrozenColumn:
 
 def freeze(suite: Suite, column: Column) -> FrozenColumn:
     """Draw a column's scenarios."""
-    n, seed, task, catalogue = (
-        suite.num_episodes,
-        suite.seed,
-        suite.task,
-        suite.catalogue,
-    )
+    n, seed = suite.num_episodes, suite.drawn_seed
+    task, catalogue = suite.task, suite.catalogue
     if column.motors == "own":
         others = (group for group in catalogue.groups if group.name != MOTOR_GROUP)
         catalogue = Catalogue(tuple(others))

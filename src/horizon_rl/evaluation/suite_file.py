@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
-from horizon_rl.evaluation.suite import Column, Suite, spans_at
+from horizon_rl.evaluation.suite import Column, Draw, Suite, spans_at
 from horizon_rl.physics import effects_of
 from horizon_rl.physics.motors import Motors
 from horizon_rl.robots import REFERENCE, load_robot
@@ -52,6 +52,7 @@ def load_suite(
     severity: float | None = None,
     robot: str | None = None,
     catalogue: Catalogue | None = None,
+    draw: Draw = "dev",
 ) -> Suite:
     """Load a built-in suite by name, or one of your own from its TOML file.
 
@@ -60,6 +61,7 @@ def load_suite(
         severity: Level of the groups that columns shift; the file's, else 1.
         robot: Body to use in place of Go2; refused where the suite names its own.
         catalogue: What the parameters and their ranges are; the paper's without it.
+        draw: Which scenarios.
     """
     if source in BUILT_IN:
         file = files("horizon_rl.evaluation") / "suites" / f"{source}.toml"
@@ -87,6 +89,7 @@ def load_suite(
             columns=_make_columns(table, level, robot, catalogue or paper_catalogue()),
             num_episodes=table.episodes,
             seed=table.seed,
+            draw=draw,
             severity=level if shifts else None,
             about=table.about,
             task=table.task,

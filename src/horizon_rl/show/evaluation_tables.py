@@ -47,9 +47,10 @@ def comparison_table(methods: Methods) -> Table:
             points = f"{100 * difference.value:+.1f} [{bounds}]"
             row += (_estimate(better), points, difference.unit)
         rows.append(row)
-    where = describe_suite(suite.name, suite.severity)
+    where = describe_suite(suite.name, suite.severity, suite.draw)
     return Table(
-        f"Against {reference}, over the columns of {where}, suite {suite.digest[:12]}",
+        f"Against {reference}, over the columns of {where} but the control, "
+        f"suite {suite.digest[:12]}",
         ("method", "seeds", "IQM, %", "P(better), %", "difference,\npoints", "by"),
         tuple(rows),
     )
@@ -89,7 +90,7 @@ def failures_table(
         *(f.name for f in factors),
     )
     return Table(
-        f"Worst scenarios of {column} (suite {suite.name}, seed {suite.seed})",
+        f"Worst scenarios of {column} ({suite.name}, {suite.draw}, seed {suite.seed})",
         # Three long names of parameters side by side would not fit.
         tuple(heading.replace(".", ".\n") for heading in headings),
         tuple(

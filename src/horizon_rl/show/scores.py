@@ -32,6 +32,7 @@ class SuiteScores:
     """A frozen suite, and how policies did in it."""
 
     suite: str
+    draw: str
     severity: float | None
     digest: str
     columns: tuple[str, ...]
@@ -40,7 +41,7 @@ class SuiteScores:
 
     @property
     def title(self) -> str:
-        return describe_suite(self.suite, self.severity)
+        return describe_suite(self.suite, self.severity, self.draw)
 
     def of(self, policy: str, column: str) -> list[Record]:
         """Return what a policy's seeds scored in a column."""
@@ -54,8 +55,9 @@ class SuiteScores:
         return best.get(what)
 
 
-def describe_suite(name: str, severity: float | None) -> str:
-    return name if severity is None else f"{name} at severity {severity:g}"
+def describe_suite(name: str, severity: float | None, draw: str = "dev") -> str:
+    where = f"{name} ({draw})"
+    return where if severity is None else f"{where} at severity {severity:g}"
 
 
 def read_records(file: Path, name: str | None = None) -> list[dict[str, Any]]:
@@ -99,6 +101,8 @@ def score_suite(records: Sequence[Record]) -> SuiteScores:
     suite = records[0]["suite"]
     return SuiteScores(
         suite=suite["name"],
+        # Before there were two draws, there was dev.
+        draw=suite.get("draw", "dev"),
         severity=suite.get("severity"),
         digest=suite["hash"],
         columns=tuple(dict.fromkeys(c for r in records for c in r["columns"])),
@@ -146,26 +150,51 @@ def suite_table(scores: SuiteScores, *, intervals: bool = True) -> Table:
     )
 
 
+def tracking_table(scores: SuiteScores) -> Table:
+    """Lay out what success hides: how closely policies track, and for how long."""
+    return Table(
+        f"Beside success, in {scores.title}, suite {scores.digest[:12]}",
+        ("column", *scores.policies),
+        tuple(
+            (column, *(_tracking(scores.of(name, column)) for name in scores.policies))
+            for column in scores.columns
+        ),
+        (
+            "Close / length / error: share of successes that track closely (0.2 m/s unless",
+            "the suite says otherwise), %; mean length, % of the longest; mean error, m/s.",
+        ),
+        name_width=NAME_WIDTH,
+    )
+
+
 def policy_table(record: Record) -> Table:
     """Lay out everything about one policy, a row per column of the suite."""
     suite, columns = record["suite"], record["columns"]
-    where = describe_suite(suite["name"], suite["severity"])
+    where = describe_suite(suite["name"], suite["severity"], suite["draw"])
     unhealthy = [c["falls"]["unhealthy"] * c["episodes"] for c in columns.values()]
     broken = sum(map(round, unhealthy))
     note = f"In {broken} episodes the physics broke down."
     return Table(
         f"{record['policy']} in {where}, suite {suite['hash'][:12]}",
         (
-            *("column", "success", "95 %", "stand", "impos-\nsible", "length"),
-            *("error\nm/s", "yaw\nrad/s", "trunk\ndown", "tilt"),
+            *("column", "success", "95 %", "close", "length"),
+            *(
+                "stand",
+                "impos-\nsible",
+                "error\nm/s",
+                "yaw\nrad/s",
+                "trunk\ndown",
+                "tilt",
+            ),
         ),
         tuple(
             (
                 name,
                 Cell(show_percent(c["success"]), "bold"),
                 show_interval(Interval(**c["interval"])),
-                *(show_percent(c[what]) for what in ("stand", "impossible")),
+                show_percent(c["close"]),
                 show_percent(c["length"], 0),
+                *(show_percent(c[what]) for what in ("stand", "impossible")),
                 show_number(c["tracking_error"], ".3f"),
                 show_number(c["yaw_error"], ".3f"),
                 *(show_percent(c["falls"][cause], 0) for cause in ("trunk", "tilt")),
@@ -184,6 +213,20 @@ def _success(seeds: Sequence[Record], intervals: bool) -> str:
     interval = seeds[0].get("interval") if intervals and len(seeds) == 1 else None
     bounds = f" ({show_interval(Interval(**interval))})" if interval else ""
     return show_spread(spread, 100.0, 1) + bounds
+
+
+def _tracking(seeds: Sequence[Record]) -> str:
+    def mean(what: str) -> float | None:
+        known = [s[what] for s in seeds if s.get(what) is not None]
+        return sum(known) / len(known) if known else None
+
+    return " / ".join(
+        (
+            show_percent(mean("close")),
+            show_percent(mean("length"), 0),
+            show_number(mean("tracking_error"), ".3f"),
+        )
+    )
 
 
 def _is_record(record: Any) -> bool:
