@@ -1,5 +1,7 @@
 """Rehearsals: what they show, and that they stop and resume without a trace."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from horizon_rl.rehearsal import (
     run_to_end,
     summarise,
 )
+from horizon_rl.rehearsal.compare import learners
 from horizon_rl.rehearsal.synthetic import success_rate
 from horizon_rl.runs.journal import replay
 from horizon_rl.runs.paths import JOURNAL
@@ -21,8 +24,11 @@ from horizon_rl.support.errors import InputError
 PAPER = paper_catalogue()
 
 
-def test_rehearsal_meets_every_kind_of_verdict_and_ends():
-    rehearsal = run_to_end(RehearsalCfg(), PAPER)
+PUBLISHED = RehearsalCfg(method="paper")
+
+
+def test_rehearsal_of_the_papers_rule_meets_every_kind_of_verdict_and_ends():
+    rehearsal = run_to_end(PUBLISHED, PAPER)
     summary = summarise(rehearsal)
     assert summary["ended"] == "no frontier is left to try"
     assert summary["commits"] > 10
@@ -35,11 +41,25 @@ def test_rehearsal_meets_every_kind_of_verdict_and_ends():
         assert coverage > PAPER.coverage({})[group]
 
 
-def test_summary_adds_up():
-    summary = summarise(run_to_end(RehearsalCfg(), PAPER))
-    steps = RehearsalCfg().learner.phase_env_steps
-    assert summary["env_steps"] == summary["phases"] * steps
-    assert summary["env_steps_rolled_back"] == summary["rollbacks"] * steps
+def test_rehearsal_of_the_governor_leaps_holds_stalls_and_retreats():
+    rehearsal = run_to_end(RehearsalCfg(), PAPER)
+    decisions = [entry.decision for entry in rehearsal.curriculum.entries]
+    assert {d.kind for d in decisions} == {"baseline", "leap", "consolidate"}
+    assert {d.action for d in decisions} == {"commit", "hold", "rollback"}
+    assert any(d.levels for d in decisions), "none that stalled kept a part"
+    assert rehearsal.curriculum.state.difficulty > 0.4
+
+
+@pytest.mark.parametrize("method", ["horizon", "paper"])
+def test_summary_adds_up(method):
+    rehearsal = run_to_end(RehearsalCfg(method=method), PAPER)
+    summary, entries = summarise(rehearsal), rehearsal.curriculum.entries
+    trained = sum(e.evidence.iterations for e in entries)
+    steps = trained * RehearsalCfg().learner.phase_env_steps
+    probed = summary["env_steps"] - steps
+    assert 0.01 * steps < probed < 0.1 * steps
+    assert summary["env_steps"] == sum(e.evidence.env_steps for e in entries)
+    assert 0 < summary["env_steps_rolled_back"] < summary["env_steps"]
     assert summary["commits"] + summary["rollbacks"] <= summary["phases"]
 
 
@@ -51,6 +71,19 @@ def test_policy_that_is_held_keeps_what_it_learnt():
     assert actions[:3] == ["hold", "hold", "hold"] and "commit" in actions
 
 
+def test_part_that_was_committed_is_measured_at_its_own_weights():
+    """A phase on hold has moved on: it is no reference for the commit before it."""
+    compared = 0
+    for seed in range(5):
+        entries = run_to_end(RehearsalCfg(seed=seed), PAPER).curriculum.entries
+        for k, entry in enumerate(entries[:-2]):
+            held, after = entries[k + 1], entries[k + 2]
+            if entry.decision.levels and held.decision.action == "hold":
+                compared += 1
+                assert after.evidence.reference_error == held.evidence.reference_error
+    assert compared
+
+
 def test_phases_do_not_share_their_noise():
     draws = [phase_rng(0, phase).random() for phase in range(5)]
     draws += [phase_rng(1, 0).random(), np.random.default_rng(0).random()]
@@ -58,7 +91,7 @@ def test_phases_do_not_share_their_noise():
 
 
 def test_failed_level_is_mastered_later():
-    entries = run_to_end(RehearsalCfg(), PAPER).curriculum.entries
+    entries = run_to_end(PUBLISHED, PAPER).curriculum.entries
     failed = {
         (e.decision.frontier, e.decision.candidate)
         for e in entries
@@ -80,19 +113,58 @@ def test_rollback_keeps_the_policy_sound_and_its_absence_ruins_it(seed):
         return success_rate(rehearsal.policy, baseline, rehearsal.cfg.learner)
 
     assert final("horizon") > 0.95
+    assert final("paper") > 0.95
     assert final("no-rollback") < 0.5
+    assert final("no-restore") < 0.5
     assert final("wide") < 0.5
 
 
-def test_comparison_shows_when_rollback_pays():
-    rows = {(r.learner, r.method): r for r in compare(RehearsalCfg(), PAPER, range(3))}
-    assert len(rows) == 15
+@pytest.fixture(scope="module")
+def rows():
+    found = compare(RehearsalCfg(), PAPER, range(3))
+    return {(row.learner, row.method): row for row in found}
+
+
+def test_comparison_shows_when_rollback_pays(rows):
+    assert len(rows) == 24
     assert rows["forgiving", "no-rollback"].all > 0.95  # No need for it there.
     for learner in ("as given", "fragile"):
-        horizon, without = rows[learner, "horizon"], rows[learner, "no-rollback"]
-        assert horizon.baseline > 0.95 > without.baseline
-        assert horizon.own > without.own
+        with_it, without = rows[learner, "paper"], rows[learner, "no-rollback"]
+        assert with_it.baseline > 0.95 > without.baseline
+        assert with_it.own > without.own
         assert without.level == 1.0  # It claims everything.
+        # Gates and brackets alone do not help: the damage stays.
+        assert rows[learner, "no-restore"].baseline < 0.5
+
+
+def steps_to(level: float, learner: str, method: str, seed: int) -> float:
+    """Return the env steps, scouts and all, until the mean mastered level is `level`."""
+    cfg = RehearsalCfg(method=method, seed=seed)
+    cfg = replace(cfg, learner=learners(cfg.learner)[learner])
+    rehearsal = Rehearsal.in_memory(cfg, PAPER)
+    for _ in rehearsal.phases():
+        if rehearsal.curriculum.state.difficulty >= level:
+            return rehearsal.curriculum.state.env_steps
+    return np.inf
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("learner", "level"), [("forgiving", 1.0), ("as given", 0.3)])
+def test_leaping_pays_where_much_is_recoverable(learner, level, seed):
+    leaps, steps = (steps_to(level, learner, m, seed) for m in ("horizon", "paper"))
+    assert leaps < 0.5 * steps
+
+
+def test_leaping_pays_at_equal_env_steps(rows):
+    for learner in ("forgiving", "as given"):
+        best = max(r.early for (name, _), r in rows.items() if name == learner)
+        assert rows[learner, "horizon"].early > best - 0.01  # joint is as quick.
+        assert rows[learner, "horizon"].early > rows[learner, "paper"].early + 0.2
+
+
+def test_leaping_does_not_pay_where_scouts_survive_what_damages(rows):
+    assert rows["fragile", "horizon"].area <= rows["fragile", "paper"].area
+    assert rows["fragile", "horizon"].baseline > 0.95  # Rolled back, it stays sound.
 
 
 def test_run_on_disk_equals_the_run_in_memory(tmp_path):
@@ -106,8 +178,10 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
     assert rehearsal.policy == in_memory.policy
 
 
-def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(tmp_path):
-    cfg = RehearsalCfg(seed=1, curriculum=CurriculumCfg(max_phases=25))
+@pytest.mark.parametrize("method", ["horizon", "paper"])
+def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(method, tmp_path):
+    limit = CurriculumCfg(max_phases=25)
+    cfg = RehearsalCfg(method=method, seed=1, curriculum=limit)
     whole = run_to_end(cfg, PAPER)
     rehearsal = Rehearsal.create(cfg, PAPER, tmp_path)
     for _ in range(25):
@@ -118,6 +192,8 @@ def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(tmp_path):
     assert rehearsal.policy == whole.policy
     decisions = [e.decision for e in rehearsal.curriculum.entries]
     assert decisions == [e.decision for e in whole.curriculum.entries]
+    evidence = [e.evidence for e in rehearsal.curriculum.entries]
+    assert evidence == [e.evidence for e in whole.curriculum.entries]
 
 
 def test_every_named_checkpoint_exists_and_no_other(tmp_path):

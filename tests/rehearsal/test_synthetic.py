@@ -1,5 +1,7 @@
 """The synthetic learner behaves as its description says."""
 
+from dataclasses import replace
+
 import pytest
 
 from horizon_rl.rehearsal.synthetic import (
@@ -80,8 +82,25 @@ def test_novice_cannot_do_the_baseline_but_can_learn_it():
     assert fall_rate(learner, baseline, CFG) < 0.1
 
 
+def test_survival_beyond_the_reach_hides_where_training_damages():
+    before, levels = policy(mass=0.3), {"mass": 0.3 + 1.2 * CFG.reach}
+    deceptive = replace(CFG, survival=1.5)
+    assert fall_rate(before, levels, CFG) > 0.95
+    assert fall_rate(before, levels, deceptive) < 0.1
+    assert train(before, levels, deceptive) == train(before, levels, CFG)
+    assert train(before, levels, deceptive).health < 0.5
+
+
 @pytest.mark.parametrize(
-    "changes", [{"reach": 0.0}, {"rate": 1.5}, {"noise": -0.1}, {"ceiling_low": 2.0}]
+    "changes",
+    [
+        {"reach": 0.0},
+        {"survival": 0.0},
+        {"probe_env_steps": 0},
+        {"rate": 1.5},
+        {"noise": -0.1},
+        {"ceiling_low": 2.0},
+    ],
 )
 def test_impossible_learner_is_refused(changes):
     with pytest.raises(InputError):

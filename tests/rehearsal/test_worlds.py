@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from horizon_rl.curriculum import Evidence, Horizon, ProbeSet
-from horizon_rl.domains import InRanges
+from horizon_rl.domains import InRanges, paper_catalogue
 from horizon_rl.domains.distribution import AtLevels
-from horizon_rl.rehearsal import SyntheticCfg, SyntheticPolicy
+from horizon_rl.rehearsal import (
+    Rehearsal,
+    RehearsalCfg,
+    SyntheticCfg,
+    SyntheticPolicy,
+)
 from horizon_rl.rehearsal.synthetic import perform
 from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
 from horizon_rl.support.errors import InputError
@@ -16,6 +21,13 @@ from horizon_rl.support.errors import InputError
 CFG = SyntheticCfg(ceiling_low=1.0, ceiling_high=1.0)
 POLICY = SyntheticPolicy(skill={"mass": 0.3}, ceiling={"mass": 1.0})
 LEVELS = {"mass": 0.35}
+
+
+def probe(policy: SyntheticPolicy, sets: dict[str, ProbeSet], noise: float, phase=1):
+    """Return what probes show in a phase at LEVELS."""
+    worlds = SyntheticWorlds(replace(CFG, noise=noise), seed=1)
+    worlds.begin(phase, AtLevels(LEVELS))
+    return worlds.max_length, worlds.probe(policy, sets)
 
 
 def measure(seed: int, phase: int = 1, noise: float = CFG.noise) -> list[float]:
@@ -26,6 +38,7 @@ def measure(seed: int, phase: int = 1, noise: float = CFG.noise) -> list[float]:
     sets = {name: ProbeSet(0, AtLevels(LEVELS)) for name in ("candidate", "checkpoint")}
     found = worlds.probe(POLICY, sets)
     episodes = [worlds.episodes().length, worlds.episodes().tracking_error]
+    episodes[0] = episodes[0] / worlds.max_length
     probes = [x for n in sets for x in (found[n].tracking_error, found[n].returns)]
     return np.concatenate(episodes + probes).tolist()
 
@@ -35,13 +48,8 @@ def test_measurements_are_noisy_but_repeatable():
     assert measure(1) != measure(2)
     assert measure(1, phase=1) != measure(1, phase=2)
     length, error, value = perform(POLICY, LEVELS, CFG)
-    assert measure(1, noise=0.0) == [
-        length,
-        *2 * (error, value)[:1],
-        value,
-        error,
-        value,
-    ]
+    expected = [length, error, error, value, error, value]
+    assert measure(1, noise=0.0) == pytest.approx(expected, rel=1e-12)
 
 
 def test_comparison_is_paired():
@@ -51,7 +59,31 @@ def test_comparison_is_paired():
     assert noisy_error != error and noisy_value != value
 
 
-def test_phase_after_a_commit_has_its_reference():
+def test_probes_show_how_long_the_policy_lasts():
+    sets = {f"at {x}": ProbeSet(1, AtLevels({"mass": x})) for x in (0.0, 0.35, 1.0)}
+    longest, found = probe(POLICY, sets, noise=0.0)
+    lengths = [float(each.length[0]) / longest for each in found.values()]
+    expected = [perform(POLICY, {"mass": x}, CFG)[0] for x in (0.0, 0.35, 1.0)]
+    assert lengths == pytest.approx(expected) and lengths[0] > 0.98 > 0.25 > lengths[2]
+
+
+def test_sets_of_one_phase_share_their_noise_whenever_they_are_probed():
+    sets = {f"at {x}": ProbeSet(1, AtLevels({"mass": x})) for x in (0.35, 0.4)}
+    off = []
+    for phase in (1, 7):
+        longest, noisy = probe(POLICY, sets, CFG.noise, phase)
+        _, plain = probe(POLICY, sets, 0.0, phase)
+        off += [float(noisy[k].length[0] - plain[k].length[0]) / longest for k in sets]
+    assert off == pytest.approx(off[:1] * 4, abs=1e-9) and off[0] != 0.0
+
+
+def test_a_policy_that_has_not_acted_has_no_episodes():
+    worlds = SyntheticWorlds(CFG, 0)
+    worlds.begin(0, AtLevels(LEVELS))
+    assert len(worlds.episodes()) == 0
+
+
+def test_phase_after_a_commit_has_its_reference_and_scouts():
     method = Horizon()
     state, _ = method.step(
         method.start(["mass"]),
@@ -61,10 +93,20 @@ def test_phase_after_a_commit_has_its_reference():
     )
     assert state.reference is not None
     assert (state.reference.error, state.reference.value) == (0.2, 9.0)
-    assert set(state.probes) == {"anchor", "candidate", "checkpoint"}
-    worlds = SyntheticWorlds(CFG, 0)
-    worlds.begin(1, AtLevels(LEVELS))
-    assert set(worlds.probe(POLICY, state.probes)) == {"candidate", "checkpoint"}
+    scouts = {f"together {rung:g}" for rung in method.leap.rungs}
+    assert set(state.probes) == {"anchor", "candidate", "checkpoint"} | scouts
+    _, found = probe(POLICY, state.probes, CFG.noise)
+    assert found.keys() == state.probes.keys()
+
+
+def test_scouts_and_probes_are_booked():
+    """Baseline: a look before training and one after, 2 + 4 sets each."""
+    cfg = SyntheticCfg(noise=0.0, phase_env_steps=1000, probe_env_steps=100)
+    rehearsal = Rehearsal.in_memory(RehearsalCfg(learner=cfg), paper_catalogue())
+    entry = next(rehearsal.phases())
+    assert entry.evidence.probes == 2
+    lasts = [entry.evidence.probed["together 0.1_length"] * 100]
+    assert 1000 + sum(lasts) < entry.evidence.env_steps <= 1000 + 2 * 6 * 100
 
 
 def test_learner_trains_a_phase_in_one_iteration_and_is_restored():

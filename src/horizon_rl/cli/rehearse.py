@@ -27,6 +27,7 @@ from horizon_rl.rehearsal import (
     read_context,
     summarise,
 )
+from horizon_rl.rehearsal.compare import EARLY
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.show.board import board
 from horizon_rl.show.frontier_figure import frontier_figure
@@ -50,7 +51,8 @@ class RehearseCmd:
     resume: bool = False
     """Go on with the run in --run, with the settings it was started with."""
     compare: bool = False
-    """Run HORIZON, no-rollback, wide, linear and joint side by side instead."""
+    """Run HORIZON, the paper's rule, its ablations and the controls side by side
+    instead, on three learners."""
     seeds: int = 5
     """With --compare: seeds to average over."""
     pace: float = 0.05
@@ -172,25 +174,26 @@ def _compare_table(rows: list[Row]) -> Table:
         lines += [()]
         for k, row in enumerate(mine):
             name = learner if k == 0 else ""
-            successes = (row.own, row.baseline, row.single, row.all)
+            successes = (row.own, row.baseline, row.early, row.area)
             lines.append(
                 (
-                    *(name, row.method, f"{row.phases:.0f}", f"{row.rollbacks:.0f}"),
+                    *(name, row.method, f"{row.env_steps / 1e6:.0f}"),
+                    *(f"{row.phases:.0f}", f"{row.rollbacks:.0f}"),
                     *(f"{row.level:.2f}", *(f"{x:.0%}" for x in successes)),
                 )
             )
     return Table(
         f"Final policies, mean over {rows[0].seeds} seed(s)",
         (
-            *("learner", "method", "phases", "rollbacks", "level"),
-            *("at own", "at 0", "one .5", "all .5"),
+            *("learner", "method", "M steps", "phases", "rollbacks", "level"),
+            *("at own", "at 0", "early", "area"),
         ),
         tuple(lines),
         (
             "level: what counts as mastered, deserved or not. Then the final policy's",
-            "success at its own levels, at level 0, with one group at 0.5, with all at 0.5.",
-            "Rollback pays where limits lie beyond what the learner can take. A clock",
-            "runs to the budget of phases; the others stop when nothing is left to try.",
+            "success at its own levels and at level 0. area: with all groups at 0.25, 0.5,",
+            f"0.75 and 1, mean of the four; early: that at the env steps of {EARLY} phases.",
+            "A clock runs to the budget of phases; the others may stop before.",
         ),
         align="llr",
     )

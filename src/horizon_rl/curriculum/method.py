@@ -163,6 +163,15 @@ def conclude(
     )
 
 
+def split_by_size(name: str, evidence: Evidence) -> dict[str, float]:
+    """Return a probe's figure by size of body, where the worlds know."""
+    return {
+        key.partition(":")[2]: value
+        for key, value in evidence.probed.items()
+        if key.startswith(f"{name}:")
+    }
+
+
 S = TypeVar("S", bound=State)
 
 
@@ -175,11 +184,15 @@ def book(state: S, evidence: Evidence, action: Action) -> S:
             distribution=proposal.distribution,
             error=evidence.candidate_error,
             value=evidence.candidate_return,
-            error_by_size={
-                key.partition(":")[2]: value
-                for key, value in evidence.probed.items()
-                if key.startswith("candidate_error:")
-            },
+            error_by_size=split_by_size("candidate_error", evidence),
+        )
+    elif reference and reference.error is None:
+        # Measured before the phase trained: once on hold, the policy is another.
+        reference = replace(
+            reference,
+            error=evidence.reference_error,
+            value=evidence.reference_return,
+            error_by_size=split_by_size("reference_error", evidence),
         )
     return replace(
         state,

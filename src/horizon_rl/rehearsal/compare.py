@@ -1,14 +1,20 @@
-"""HORIZON beside its ablations on learners of three tempers: when rollback pays."""
+"""HORIZON beside the paper's rule and the controls, on learners of three tempers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.rehearsal.run import Rehearsal, RehearsalCfg, run_to_end
-from horizon_rl.rehearsal.synthetic import SyntheticCfg, success_rate
+from horizon_rl.rehearsal.run import Rehearsal, RehearsalCfg
+from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, success_rate
 
-COMPARED = ("horizon", "no-rollback", "wide", "linear", "joint")
+COMPARED = (
+    *("horizon", "paper", "joint", "no-rollback", "no-restore"),
+    *("fixed", "linear", "wide"),
+)
+SEVERITIES = (0.25, 0.5, 0.75, 1.0)
+EARLY = 10
+"""Phases whose env steps are the smaller one of two budgets to compare at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +36,25 @@ class Row:
     """Success with one group at level 0.5, mean over the groups."""
     all: float
     """Success with all groups at level 0.5."""
+    area: float
+    """Success with all groups at 0.25, 0.5, 0.75 and 1, mean of the four."""
+    early: float
+    """The same when the run had cost the env steps of `EARLY` phases' training."""
+    env_steps: float
 
 
 def learners(cfg: SyntheticCfg) -> dict[str, SyntheticCfg]:
-    """Return the given learner, one that shrugs off mistakes, and a brittle one."""
+    """Return the given learner between one that leaping suits and one that it does not.
+
+    The forgiving one learns far beyond its skill, and hardly suffers where it cannot.
+    The fragile one breaks where its episodes still last: scouts cannot tell.
+    """
     return {
         "forgiving": replace(
-            cfg, reach=0.4, fragility=0.1, ceiling_low=1.0, ceiling_high=1.1
+            cfg, reach=0.8, fragility=0.1, ceiling_low=1.0, ceiling_high=1.1
         ),
         "as given": cfg,
-        "fragile": replace(cfg, reach=cfg.reach * 0.6, fragility=1.0),
+        "fragile": replace(cfg, reach=cfg.reach * 0.6, survival=1.5, fragility=1.0),
     }
 
 
@@ -50,11 +65,32 @@ def compare(
     for name, learner in learners(cfg.learner).items():
         for method in COMPARED:
             variant = replace(cfg, learner=learner, method=method)
-            runs = [run_to_end(replace(variant, seed=s), catalogue) for s in seeds]
+            runs = [_run(replace(variant, seed=s), catalogue) for s in seeds]
             yield _row(name, method, runs)
 
 
-def _row(learner: str, method: str, runs: Sequence[Rehearsal]) -> Row:
+def _run(cfg: RehearsalCfg, catalogue: Catalogue) -> tuple[Rehearsal, SyntheticPolicy]:
+    """Rehearse to the end; return the run, and its policy at the smaller budget."""
+    rehearsal = Rehearsal.in_memory(cfg, catalogue)
+    early = rehearsal.policy
+    for _ in rehearsal.phases():
+        if rehearsal.curriculum.state.env_steps <= EARLY * cfg.learner.phase_env_steps:
+            early = rehearsal.policy
+    return rehearsal, early
+
+
+def area(policy: SyntheticPolicy, cfg: SyntheticCfg) -> float:
+    """Return the mean success over severities, all groups together."""
+    return fmean(
+        success_rate(policy, dict.fromkeys(policy.skill, severity), cfg)
+        for severity in SEVERITIES
+    )
+
+
+def _row(
+    learner: str, method: str, pairs: Sequence[tuple[Rehearsal, SyntheticPolicy]]
+) -> Row:
+    runs = [run for run, _ in pairs]
     groups = tuple(runs[0].policy.skill)
     baseline = dict.fromkeys(groups, 0.0)
 
@@ -78,4 +114,7 @@ def _row(learner: str, method: str, runs: Sequence[Rehearsal]) -> Row:
         baseline=mean_success(baseline),
         single=fmean(mean_success({**baseline, group: 0.5}) for group in groups),
         all=mean_success(dict.fromkeys(groups, 0.5)),
+        area=fmean(area(r.policy, r.cfg.learner) for r in runs),
+        early=fmean(area(policy, r.cfg.learner) for r, policy in pairs),
+        env_steps=fmean(r.curriculum.state.env_steps for r in runs),
     )

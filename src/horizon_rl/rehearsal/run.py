@@ -10,12 +10,14 @@ from horizon_rl.curriculum import (
     Curriculum,
     CurriculumCfg,
     Entry,
+    LeapCfg,
     Method,
     Proposal,
     State,
     check_method,
     choose_method,
 )
+from horizon_rl.curriculum.entry import last_commit
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
 from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
@@ -37,12 +39,16 @@ class RehearsalCfg:
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     method: str = "horizon"
-    """HORIZON (horizon), its ablations joint, feasibility-only and no-rollback, or a
-    control: linear, wide, base."""
+    """HORIZON (horizon), the paper's rule (paper), its ablations joint, feasibility-only,
+    no-rollback and no-restore, or a control: fixed, linear, wide, base."""
     seed: int = 0
     """Seed of the learner's hidden ceilings and of all noise."""
     linear_phases: int = 50
-    """Phases in which method `linear` goes from level 0 to level 1."""
+    """Phases in which method `linear` goes from level 0 to its end."""
+    level: float = 0.5
+    """Level that method `fixed` stays at and `linear` ends at."""
+    leap: LeapCfg = field(default_factory=LeapCfg)
+    """HORIZON: how it scouts, leaps, waits and gives up."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """The curriculum's settings."""
     learner: SyntheticCfg = field(default_factory=SyntheticCfg)
@@ -51,12 +57,17 @@ class RehearsalCfg:
     def __post_init__(self):
         require("seed", self.seed, 0, whole=True)
         require("linear_phases", self.linear_phases, 1, whole=True)
+        require("level", self.level, 0.0, 1.0)
         check_method(self.method)
 
     def make_method(self) -> Method:
         """Return the curriculum's method with its settings."""
         return choose_method(
-            self.method, self.curriculum, clock_phases=self.linear_phases
+            self.method,
+            self.curriculum,
+            leap=self.leap,
+            clock_phases=self.linear_phases,
+            clock_level=self.level,
         )
 
 
@@ -74,7 +85,7 @@ class Rehearsal(Recorder):
         self.run = run
         self._directory = RunDirectory(run) if run else None
         self._worlds = SyntheticWorlds(cfg.learner, cfg.seed)
-        self._learner = SyntheticLearner(self._load(), cfg.learner)
+        self._learner = SyntheticLearner(self._load(curriculum.checkpoint), cfg.learner)
 
     @classmethod
     def in_memory(cls, cfg: RehearsalCfg, catalogue: Catalogue) -> "Rehearsal":
@@ -111,6 +122,11 @@ class Rehearsal(Recorder):
         events = run_phases(self.curriculum, self._worlds, self._learner, recorder=self)
         return (event for event in events if isinstance(event, Entry))
 
+    def last_commit(self) -> SyntheticPolicy | None:
+        entries = self.curriculum.entries
+        on_hold = entries and entries[-1].decision.action == "hold"
+        return self._load(last_commit(entries)) if on_hold else None
+
     def save(self, proposal: Proposal, after: State) -> CheckpointRef | None:
         if self._directory is None:
             return None
@@ -122,8 +138,7 @@ class Rehearsal(Recorder):
     def close(self) -> None:
         self.curriculum.close()
 
-    def _load(self) -> SyntheticPolicy:
-        checkpoint = self.curriculum.checkpoint
+    def _load(self, checkpoint: CheckpointRef | None) -> SyntheticPolicy:
         if checkpoint is None or self._directory is None:
             groups = tuple(self.curriculum.state.mastered)
             return novice(groups, self.cfg.learner, self.cfg.seed)

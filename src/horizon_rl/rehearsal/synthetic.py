@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 
 from horizon_rl.domains import Levels
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,9 @@ class SyntheticCfg:
     reach: float = 0.15
     """How far beyond its skill it can train and still learn: half of the rollouts
     are recoverable there."""
+    survival: float = 0.5
+    """How far beyond its skill every second episode still lasts, as a share of the
+    reach; above 1, it survives where training damages it, and scouts cannot tell."""
     rate: float = 0.7
     """Share of the way to a trained level that one recoverable phase covers."""
     transfer: float = 0.15
@@ -44,12 +47,17 @@ class SyntheticCfg:
     """Standard deviation of the measurements, relative to full scale."""
     phase_env_steps: int = 9_830_400
     """Environment steps to book per phase: 100 iterations of 4096 x 24."""
+    probe_env_steps: int = 64_000
+    """Environment steps to book per probe set, scouts too, if no episode ends early: 128
+    of 500."""
 
     def __post_init__(self):
-        if not 0.0 < self.reach <= 10.0:
-            raise InputError(f"reach is {self.reach:g}; accepted: above 0, at most 10")
-        if self.phase_env_steps < 0:
-            raise InputError(f"phase_env_steps is {self.phase_env_steps}; at least 0")
+        for name in ("reach", "survival"):
+            if not 0.0 < getattr(self, name) <= 10.0:
+                value = f"{name} is {getattr(self, name):g}"
+                raise InputError(f"{value}; accepted: above 0, at most 10")
+        require("phase_env_steps", self.phase_env_steps, 0, whole=True)
+        require("probe_env_steps", self.probe_env_steps, 1, whole=True)
         shares = ("rate", "transfer", "coupling", "fragility", "forgetting", "healing")
         for name in (*shares, "noise"):
             if not 0.0 <= getattr(self, name) <= 1.0:
@@ -94,9 +102,8 @@ def overreach(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> flo
 
 def fall_rate(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> float:
     """Return the share of episodes that end in a fall at `levels`."""
-    # Within the skill nearly none fall, at half the reach every second.
     beyond = overreach(policy, levels, cfg) / cfg.reach
-    return _rise(beyond, center=0.5, width=0.12)
+    return _rise(beyond, center=cfg.survival, width=0.12)
 
 
 def success_rate(policy: SyntheticPolicy, levels: Levels, cfg: SyntheticCfg) -> float:

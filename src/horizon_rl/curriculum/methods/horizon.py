@@ -19,6 +19,7 @@ from horizon_rl.curriculum.method import (
     describe_levels,
     on_trial,
     register_method,
+    split_by_size,
 )
 from horizon_rl.curriculum.scouting import (
     PARTIAL,
@@ -264,12 +265,7 @@ class Horizon:
 
 def by_size(name: str, evidence: Evidence) -> dict[str, float]:
     """Return a probe's figure over all bodies, under the empty name, and by their size."""
-    whole = getattr(evidence, name)
-    parts = {
-        key.partition(":")[2]: value
-        for key, value in evidence.probed.items()
-        if key.startswith(f"{name}:")
-    }
+    whole, parts = getattr(evidence, name), split_by_size(name, evidence)
     return parts if whole is None else {"": whole, **parts}
 
 
