@@ -15,6 +15,9 @@ from horizon_rl.curriculum import (
     Episodes,
     Evidence,
     Horizon,
+    LeapCfg,
+    Paper,
+    ProbeSet,
     Proposal,
     choose_method,
 )
@@ -58,7 +61,7 @@ def test_clock_in_the_settings_is_the_clock():
 
 
 def test_commit_sets_the_reference_and_a_rollback_leaves_it():
-    curriculum = Curriculum(["mass", "com"])
+    curriculum = Curriculum(["mass", "com"], Paper())
     assert curriculum.state.reference is None
     curriculum.tell(MEASURED)
     first = curriculum.state.reference
@@ -84,7 +87,7 @@ def test_evidence_on_record_says_what_it_was_compared_with():
 
 
 def test_probe_sets_name_what_must_be_measured():
-    curriculum = Curriculum(["mass", "com"])
+    curriculum = Curriculum(["mass", "com"], Paper())
     assert curriculum.state.probes.keys() == {"anchor", "candidate"}
     curriculum.tell(GOOD)
     sets = curriculum.state.probes
@@ -94,6 +97,33 @@ def test_probe_sets_name_what_must_be_measured():
     assert sets["checkpoint"].phase == 0
     curriculum.tell(FALLS)
     assert curriculum.state.probes["checkpoint"] == sets["checkpoint"]
+
+
+def test_scouts_are_probe_sets_drawn_like_the_candidate():
+    curriculum = Curriculum(["mass"], Horizon(leap=LeapCfg(rungs=(0.5, 1.0))))
+    sets = curriculum.state.probes
+    assert sets.keys() == {"anchor", "candidate", "together 0.5", "together 1"}
+    assert sets["together 0.5"] == ProbeSet(0, AtLevels({"mass": 0.5}))
+    assert sets["candidate"].phase == 0
+
+
+def test_commit_that_is_measured_late_is_not_measured_again_on_hold():
+    """In the next phase the policy may be another: the measure belongs to the commit."""
+    curriculum = Curriculum(["mass"])
+    curriculum.tell(MEASURED)
+    curriculum.forget_reference()
+    bodies = {"reference_error:small": 0.4, "checkpoint_error:small": 0.41}
+    late = replace(
+        MEASURED,
+        length=0.5,
+        reference_error=0.35,
+        reference_return=25.0,
+        probed=bodies,
+    )
+    assert curriculum.tell(late).action == "hold"
+    known = curriculum.state.reference
+    assert known and (known.phase, known.error, known.value) == (0, 0.35, 25.0)
+    assert known.error_by_size == {"small": 0.4}
 
 
 def test_iterations_and_env_steps_are_counted_once_in_the_state():

@@ -1,4 +1,4 @@
-"""What holds for every curriculum, whatever the evidence: thousands of random runs."""
+"""What holds for the paper's rule, whatever the evidence: thousands of random runs."""
 
 import math
 import random
@@ -18,7 +18,7 @@ from horizon_rl.curriculum import (
     Evidence,
     Frontier,
     GateCfg,
-    Horizon,
+    Paper,
     State,
 )
 from horizon_rl.runs.journal import create_curriculum, replay
@@ -78,7 +78,7 @@ streams = st.builds(
 
 def run(names, cfg, stream):
     """Run to the end; return [(state before, decision, state after)]."""
-    method = Horizon(cfg=cfg)
+    method = Paper(cfg=cfg)
     state, steps, evidence = method.start(names), [], iter(stream)
     while state.proposal:
         before = state
@@ -179,7 +179,7 @@ def test_the_one_that_just_failed_goes_next_only_if_it_is_alone(names, cfg, stre
 @settings(max_examples=300)
 @given(groups, configs, streams)
 def test_what_follows_was_in_the_outlook(names, cfg, stream):
-    curriculum = Curriculum(names, Horizon(cfg=cfg))
+    curriculum = Curriculum(names, Paper(cfg=cfg))
     for evidence in islice(stream, 60):
         if curriculum.ask() is None:
             break
@@ -202,7 +202,7 @@ def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, cfg, st
     cfg = replace(cfg, max_phases=40)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        live = create_curriculum(path, names, Horizon(cfg=cfg))
+        live = create_curriculum(path, names, Paper(cfg=cfg))
         for evidence in stream:
             if live.ask() is None:
                 break
@@ -239,7 +239,7 @@ def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, cfg, st
     ),
 )
 def test_no_evidence_however_strange_breaks_a_step(names, cfg, stream):
-    method = Horizon(cfg=cfg)
+    method = Paper(cfg=cfg)
     state = method.start(names)
     for evidence in stream:
         if state.proposal is None:

@@ -1,4 +1,4 @@
-"""The algorithm, told by worked examples. Read from the top.
+"""The paper's rule, told by worked examples. Read from the top.
 
 Every line of a trace is one phase: its kind, the frontier and level on trial, what
 the phase shows (P passes both gates, F fails), and what is decided. `check` runs the
@@ -11,8 +11,8 @@ from evidence import FALLS, FORGETS, GOOD
 from horizon_rl.curriculum import (
     Curriculum,
     CurriculumCfg,
-    Horizon,
     Method,
+    Paper,
     choose_method,
 )
 from horizon_rl.support.errors import InputError
@@ -21,7 +21,7 @@ EVIDENCE = {"P": GOOD, "F": FALLS}
 
 
 def check(groups: str, trace: str, method: Method | None = None) -> Curriculum:
-    curriculum = Curriculum(groups.split(), method)
+    curriculum = Curriculum(groups.split(), method or Paper())
     for line in trace.strip().splitlines():
         kind, name, level, shows, action, *events = line.split("#")[0].split()
         proposal = curriculum.ask()
@@ -104,14 +104,14 @@ def test_fail_to_the_last_rung_then_boundary_then_reopened_by_commits_elsewhere(
         coarse    com   0.9     P  commit
         coarse    mass  0.3064  P  commit                   # reaching outward again
         """,
-        Horizon(cfg=CurriculumCfg(grow=1.0, min_step=0.1)),
+        Paper(cfg=CurriculumCfg(grow=1.0, min_step=0.1)),
     )
     mass = curriculum.state.frontiers[0]
     assert (mass.status, mass.rung, mass.failed) == ("coarse", 0, None)
 
 
 def test_what_waits_is_due_at_once_where_no_other_group_is_open():
-    cfg = Horizon(cfg=CurriculumCfg(max_rungs=1))
+    cfg = Paper(cfg=CurriculumCfg(max_rungs=1))
     check(
         "mass com",
         """
@@ -174,7 +174,7 @@ def test_due_retry_comes_before_a_group_that_waited_longer():
 
 @pytest.mark.parametrize(("gain", "reopened"), [(0.02, True), (0.1, False)])
 def test_small_gains_elsewhere_do_not_count(gain, reopened):
-    cfg = Horizon(cfg=CurriculumCfg(reopen_gain=gain, reopen_after=1))
+    cfg = Paper(cfg=CurriculumCfg(reopen_gain=gain, reopen_after=1))
     curriculum = check(
         "mass com",
         """
@@ -190,7 +190,7 @@ def test_small_gains_elsewhere_do_not_count(gain, reopened):
 
 
 def test_failures_elsewhere_never_count_as_commits():
-    cfg = Horizon(cfg=CurriculumCfg(reopen_gain=0.0, reopen_after=1))
+    cfg = Paper(cfg=CurriculumCfg(reopen_gain=0.0, reopen_after=1))
     check(
         "mass com",
         """
@@ -262,7 +262,7 @@ def test_clock_stops_at_the_limit():
 
 
 def test_feasibility_only_forgives_what_the_checkpoint_would_not():
-    strict = Curriculum(["mass"])
+    strict = Curriculum(["mass"], Paper())
     lenient = Curriculum(["mass"], choose_method("feasibility-only", CurriculumCfg()))
     for curriculum, action in ((strict, "rollback"), (lenient, "commit")):
         curriculum.tell(GOOD)
@@ -270,17 +270,17 @@ def test_feasibility_only_forgives_what_the_checkpoint_would_not():
 
 
 def test_gate_c_is_not_judged_before_the_first_checkpoint():
-    curriculum = Curriculum(["mass"])
+    curriculum = Curriculum(["mass"], Paper())
     assert curriculum.tell(FORGETS).action == "commit"
 
 
 def test_env_step_budget_ends_the_run_and_counts_rolled_back_phases():
-    curriculum = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_env_steps=2500)))
+    curriculum = Curriculum(["mass"], Paper(cfg=CurriculumCfg(max_env_steps=2500)))
     for evidence in (GOOD, FALLS, FALLS):  # 1000 steps each.
         curriculum.tell(evidence)
     assert curriculum.ask() is None
     assert curriculum.state.ended == "budget of 2500 env steps spent"
-    exact = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_env_steps=1000)))
+    exact = Curriculum(["mass"], Paper(cfg=CurriculumCfg(max_env_steps=1000)))
     exact.tell(GOOD)
     assert exact.ask() is None
 
@@ -300,7 +300,7 @@ def test_focused_mode_leaves_the_other_groups_at_their_mastered_level():
 
 
 def test_outlook_is_what_a_pass_and_a_failure_would_lead_to():
-    curriculum = Curriculum(["mass", "com"])
+    curriculum = Curriculum(["mass", "com"], Paper())
     after_pass, after_failure = curriculum.outlook()
     assert (after_pass.kind, after_pass.levels) == ("coarse", {"mass": 0.05, "com": 0})
     assert (after_failure.kind, after_failure.phase) == ("baseline", 1)
@@ -312,7 +312,7 @@ def test_outlook_is_what_a_pass_and_a_failure_would_lead_to():
 
 
 def test_outlook_has_nothing_after_the_end():
-    curriculum = Curriculum(["mass"], Horizon(cfg=CurriculumCfg(max_phases=1)))
+    curriculum = Curriculum(["mass"], Paper(cfg=CurriculumCfg(max_phases=1)))
     assert curriculum.ask() and curriculum.outlook() == ()
     curriculum.tell(GOOD)
     assert curriculum.outlook() == ()
