@@ -156,6 +156,23 @@ def test_built_in_suite_on_another_robot(capsys):
     assert len(read("a.json")["columns"]) == 9
 
 
+def test_curve_of_policies_with_its_area_and_figure(capsys):
+    options = ["--episodes", "1", "--no-stand", "--fresh", "--device", "cpu"]
+    args = ["code.py:stand", "down=code.py:fold", "--json", "a.json", "--figures", "f"]
+    assert main(["eval", *args, "--curve", *options]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Success, %, against severity, curve (dev), suite " in out
+    assert "difference" in out and "Beside success" in out
+    first, second = read("a.json")
+    assert list(first["columns"])[:2] == ["none", "all@0.25"]
+    for curve in second["curve"].values():
+        assert curve["severities"] == [0.25, 0.5, 0.75, 1.0]
+        assert curve["area"] == sum(curve["success"]) / 4
+    assert list(first["curve"]) == ["all", "core"]
+    assert {p.name for p in Path("f").iterdir()} == {"curve-dev.png", "curve-dev.svg"}
+
+
 def test_explanation_with_figures(capsys):
     args = ("--explain", "shifted", "--figures", "figures")
     out = run(capsys, "code.py:fold", *args)
@@ -255,7 +272,7 @@ MINE = ("--suite", "mine.toml")
         ),
         (["stand", *MINE, "--episodes", "0"], "--episodes is 0"),
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
-        (["stand", *MINE, "--figures", "f"], "name a column"),
+        (["stand", *MINE, "--figures", "f"], "draws --curve, or what"),
         (["stand", "stand", *MINE, "--explain", "plain"], "name only one"),
         (["a=stand", "b=stand", "a=stand", *MINE], "'a' is the same policy twice"),
         (["stand", *MINE, "--threads", "-1"], "--threads is -1; accepted: at least 0"),
@@ -266,6 +283,10 @@ MINE = ("--suite", "mine.toml")
         (["stand", "--suite", "od"], "unknown suite 'od': did you mean 'ood'"),
         (["stand", "--suite", "none.toml"], "No such file or directory: 'none.toml'"),
         (["stand", "--suite", "robots", "--severity", "1"], "has no severity"),
+        (["stand", "--curve", "--severity", "1"], "no --suite, no --severity"),
+        (["stand", "--curve", "--suite", "robots"], "no --suite, no --severity"),
+        (["stand", "--curve", "--curve-groups", "mess"], "unknown group 'mess'"),
+        (["stand", "--curve", "--robot", "b3"], "b3"),
         (["stand", "--suite", "robots", "--robot", "a1"], "leave out --robot a1"),
         (["stand", "--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),
         (["stand", "--catalogue", "none.toml"], "cannot read catalogue"),

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from tables import assert_equal, constant, head
+from tables import assert_equal, constant, head, table_of
 
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.evaluate import Evaluation
@@ -17,7 +17,7 @@ from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
-from horizon_rl.task import EpisodeTable, SuccessCfg, VelocityEnv, rollout, succeeded
+from horizon_rl.task import SuccessCfg, VelocityEnv, rollout, succeeded
 
 STILL = """
 episodes = 6
@@ -107,20 +107,6 @@ def test_push_is_felt(make_suite, run):
     """
     tables = run("stand", make_suite(text)).columns
     assert (tables["hard"].tracking_error > tables["soft"].tracking_error + 0.1).all()
-
-
-def table_of(length, error) -> EpisodeTable:
-    n = len(length)
-    zeros = np.zeros(n, dtype=int)
-    return EpisodeTable(
-        start=zeros,
-        length=np.array(length),
-        tracking_error=np.array(error, dtype=np.float32),
-        yaw_error=np.full(n, 0.5),
-        returns=np.zeros(n),
-        cause=np.array([1 if x < 1000 else 0 for x in length]),
-        row=np.arange(n),
-    )
 
 
 def test_success_is_long_enough_and_close_enough():

@@ -15,6 +15,7 @@ from horizon_rl.evaluation.statistics import (
     improvement_probability,
     interquartile_mean,
     paired_difference,
+    share_interval,
     spread_by_column,
     wilson_interval,
 )
@@ -120,6 +121,16 @@ def test_wilson_interval_at_known_values():
     assert (none.low, none.high) == pytest.approx((0.0, 0.27753), abs=1e-5)
     assert (half.low, half.high) == pytest.approx((0.23659, 0.76341), abs=1e-5)
     assert (all_.low, all_.high) == pytest.approx((1.0 - 0.27753, 1.0), abs=1e-5)
+
+
+def test_interval_of_shares_is_that_of_episodes_with_the_same_standard_error():
+    # Yes and no: as many episodes as there are.
+    assert share_interval([1.0, 0.0, 1.0, 0.0]) == wilson_interval(2, 4)
+    # 0.25 and 0.75: variance 1/16 where yes and no have 1/4, so four times as many.
+    found, four = share_interval([0.25, 0.75] * 5), wilson_interval(20, 40)
+    assert (found.low, found.high) == pytest.approx((four.low, four.high))
+    # No variance at all: never more certain than episodes that all went one way.
+    assert share_interval([1.0] * 10) == wilson_interval(10, 10)
 
 
 def test_equal_seeds_leave_no_doubt(rng):

@@ -21,17 +21,20 @@ from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 
 with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+    from horizon_rl.evaluation.curve import curve_suite
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
     from horizon_rl.evaluation.explain import explain
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Draw, Suite
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import load_policy
+    from horizon_rl.show.curve_table import curve_figure, curve_table
     from horizon_rl.show.evaluation_tables import (
         comparison_table,
         factors_table,
         failures_table,
     )
+    from horizon_rl.show.plotting import save_figure
     from horizon_rl.show.scores import (
         describe_suite,
         policy_table,
@@ -62,10 +65,14 @@ class EvalCmd:
     """Scenarios per column, the first ones of each; without it, all."""
     robot: str | None = None
     """Robot to evaluate on: preset, intervention (go2+stilts) or MJCF file."""
+    curve: bool = False
+    """Success against severity 0.25, 0.5, 0.75 and 1, and its area, in place of a suite."""
+    curve_groups: tuple[str, ...] = ("core",)
+    """Groups that get a curve together beside `all`: core, or names with commas."""
     explain: str | None = None
     """Column of the suite to explain: which values separate failures from successes."""
     figures: Path | None = None
-    """Folder for the explanation's figures, one per group."""
+    """Folder for the figures of the curve, or of the explanation, one per group."""
     json: Path | None = None
     """File to write the results to."""
     stand: bool = True
@@ -81,11 +88,7 @@ class EvalCmd:
 
 
 def run(cmd: EvalCmd) -> None:
-    catalogue = read_catalogue(cmd.catalogue)
-    suites = [
-        load_suite(cmd.suite, severity, cmd.robot, catalogue, cmd.draw)
-        for severity in cmd.severity or (None,)
-    ]
+    suites = _load_suites(cmd)
     _check(cmd, suites)
     policies = [
         load_policy(source, name or source)
@@ -113,10 +116,27 @@ def run(cmd: EvalCmd) -> None:
         _print_tables(console, records, evaluations)
         if cmd.explain:
             _explain(console, evaluations[0], cmd.explain, cmd.figures)
+        if cmd.curve and cmd.figures:
+            cmd.figures.mkdir(parents=True, exist_ok=True)
+            figure = curve_figure(_by_method(evaluations))
+            for path in save_figure(figure, cmd.figures / f"curve-{suite.draw}"):
+                print(f"drawn in {path}")
     if cmd.json:
         data = results[0] if len(results) == 1 else results
         write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
         print(f"results in {cmd.json}")
+
+
+def _load_suites(cmd: EvalCmd) -> list[Suite]:
+    catalogue = read_catalogue(cmd.catalogue)
+    if cmd.curve:
+        if cmd.severity or cmd.suite != EvalCmd.suite:
+            raise InputError("--curve is a suite of its own: no --suite, no --severity")
+        return [curve_suite(cmd.curve_groups, cmd.robot, catalogue, cmd.draw)]
+    return [
+        load_suite(cmd.suite, severity, cmd.robot, catalogue, cmd.draw)
+        for severity in cmd.severity or (None,)
+    ]
 
 
 def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
@@ -133,8 +153,8 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
             raise InputError(unknown("column", cmd.explain, names))
         if len(cmd.policies) > 1:
             raise InputError("--explain explains one policy: name only one")
-    elif cmd.figures:
-        raise InputError("--figures draws what --explain COLUMN finds: name a column")
+    elif cmd.figures and not cmd.curve:
+        raise InputError("--figures draws --curve, or what --explain COLUMN finds")
     check_outputs(cmd.figures, cmd.json)
 
 
@@ -143,17 +163,27 @@ def _print_tables(
     records: Sequence[dict[str, Any]],
     evaluations: Sequence[Evaluation],
 ) -> None:
+    methods = _by_method(evaluations)
+    is_curve = "curve" in records[0]
+    if is_curve:
+        console.print_table(curve_table(methods))
     if len(records) == 1:
         console.print_table(policy_table(records[0]))
         return
     scores = score_suite(records)
-    console.print_table(suite_table(scores, intervals=False))
+    if not is_curve:
+        console.print_table(suite_table(scores, intervals=False))
     console.print_table(tracking_table(scores))
+    if len(methods) > 1 and not is_curve:
+        console.print_table(comparison_table(methods))
+
+
+def _by_method(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
+    """Put policies of one name together: training seeds of one method."""
     methods: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         methods.setdefault(evaluation.policy.name, []).append(evaluation)
-    if len(methods) > 1:
-        console.print_table(comparison_table(methods))
+    return methods
 
 
 def _explain(

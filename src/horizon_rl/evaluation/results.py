@@ -7,6 +7,7 @@ import numpy as np
 
 from horizon_rl.evaluation.array_cache import software
 from horizon_rl.evaluation.control import drop_control
+from horizon_rl.evaluation.curve import measure_curves
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
 from horizon_rl.evaluation.statics import impossible_share
 from horizon_rl.evaluation.statistics import wilson_interval
@@ -98,7 +99,8 @@ def to_json(
         context: Versions, device.
     """
     suite, policy = evaluation.suite, evaluation.policy
-    floor = summaries(stand) if stand else {}
+    found, floor = summaries(evaluation), summaries(stand) if stand else {}
+    curves = measure_curves(evaluation, found)
     return {
         "schema": SCHEMA,
         "policy": policy.name,
@@ -116,7 +118,8 @@ def to_json(
                 "stand": floor[name]["success"] if name in floor else None,
                 "hash": suite.frozen[name].digest,
             }
-            for name, summary in summaries(evaluation).items()
+            for name, summary in found.items()
         },
+        **({"curve": curves} if curves else {}),
         "context": dict(context),
     }

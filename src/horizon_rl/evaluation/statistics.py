@@ -8,11 +8,12 @@ Learning at the Edge of the Statistical Precipice".
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest, trim_mean
+from scipy.stats import norm, trim_mean
 
 from horizon_rl.support.errors import InputError
 
@@ -146,10 +147,28 @@ def paired_difference(
     return Difference(value=value, interval=_percentiles(differences), unit=unit)
 
 
-def wilson_interval(successes: int, episodes: int) -> Interval:
+def wilson_interval(successes: float, episodes: float) -> Interval:
     """Return Wilson's interval for a share of independent episodes."""
-    found = binomtest(successes, episodes).proportion_ci(CONFIDENCE, method="wilson")
-    return Interval(float(found.low), float(found.high))
+    z, share = float(norm.ppf(0.5 + 0.5 * CONFIDENCE)), successes / episodes
+    middle = share + 0.5 * z * z / episodes
+    reach = z * sqrt(share * (1.0 - share) / episodes + (0.5 * z / episodes) ** 2)
+    scale = 1.0 + z * z / episodes
+    # Rounding may step past the ends.
+    low, high = (middle - reach) / scale, (middle + reach) / scale
+    return Interval(max(low, 0.0), min(high, 1.0))
+
+
+def share_interval(shares: ArrayLike) -> Interval:
+    """Return Wilson's interval for the mean of independent shares in [0, 1].
+
+    It is that of as many yes-or-no episodes as would have the same standard error: a
+    scenario that counts at several severities tells more than one episode.
+    """
+    (table,) = _tables([shares])
+    mean, variance = float(table.mean()), float(table.var())
+    weight = mean * (1.0 - mean) / variance if variance > 0.0 else 1.0
+    episodes = weight * table.size
+    return wilson_interval(mean * episodes, episodes)
 
 
 def _estimate(

@@ -160,8 +160,8 @@ def tracking_table(scores: SuiteScores) -> Table:
             for column in scores.columns
         ),
         (
-            "Close / length / error: share of successes that track closely (0.2 m/s unless",
-            "the suite says otherwise), %; mean length, % of the longest; mean error, m/s.",
+            "Close / length / error: share of episodes that succeed and track closely, %",
+            "(within 0.2 m/s by default); mean length, % of the longest; mean error, m/s.",
         ),
         name_width=NAME_WIDTH,
     )
