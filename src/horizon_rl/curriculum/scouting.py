@@ -23,7 +23,7 @@ PARTIAL = (0.75, 0.5, 0.25)
 class LeapCfg:
     """How the governor scouts, leaps, waits and gives up."""
 
-    stake: float = 0.25
+    stake: float = 0.1
     """How far below gate L's threshold survival may fall by a leap, as scouts foresee
     it. Halved after a failure, doubled again after a pass."""
     min_stake: float = 0.03
@@ -37,12 +37,14 @@ class LeapCfg:
     go the same share of their way."""
     patience: int = 6
     """Phases that one leap may take while it improves."""
+    patience_lost: int = 3
+    """Phases that it may take where gate C alone fails."""
     sigmas: float = 1.0
     """Gate L is a test: a miss by less than so many standard errors is none."""
-    margin: float = 0.15
+    margin: float = 0.25
     """Gate C: allowed growth of the error, and loss of return, of one leap, as shares.
     Of every size of body too."""
-    anchor_margin: float = 0.4
+    anchor_margin: float = 1.0
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: int = 10
     """Phases in a row that may train on without a leap before the run ends."""
@@ -51,6 +53,7 @@ class LeapCfg:
         require("stake", self.stake, self.min_stake, 1.0)
         require("min_stake", self.min_stake, 1e-3)
         require("patience", self.patience, 1, whole=True)
+        require("patience_lost", self.patience_lost, 1, whole=True)
         require("idle_phases", self.idle_phases, 0, whole=True)
         for name in ("min_gain", "sigmas", "margin", "anchor_margin"):
             require(name, getattr(self, name), 0.0)

@@ -74,9 +74,9 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         robot="mixed",
         phase_iterations=100,
         # Phases are a fifth of the paper's: small probes keep their share small.
-        probe_scenarios=128,
-        anchor_scenarios=64,
-        scout_scenarios=32,
+        probe_scenarios=96,
+        anchor_scenarios=48,
+        scout_scenarios=24,
         early=EarlyCfg(looks=(0.35, 0.7)),
         stagger=True,
         steps=200_000_000,

@@ -51,6 +51,9 @@ class GovernorState(State):
     """Phases since the last leap was proposed."""
     anchor: dict[str, float] = field(default_factory=dict)
     """Tracking error at level 0 of the first commit: whole, and by size of body."""
+    trained: bool = False
+    """The last commit was trained in this run. A start that was trained elsewhere, with
+    less noise, is no reference for gate C: noise alone would fail it."""
 
 
 @register_method("horizon")
@@ -120,15 +123,13 @@ class Horizon:
         gates = replace(cfg, error_margin=margin, return_margin=margin)
         slack = self.leap.sigmas * (evidence.length_se or 0.0)
         gates = replace(gates, min_length=max(0.0, cfg.min_length - slack))
-        preservation = cfg.preservation and state.reference is not None
-        if not preservation or state.reference is None:
+        reference = state.reference
+        if not (cfg.preservation and reference and state.trained):
             return judge(evidence, gates, preservation=False)
-        sizes = state.reference.error_by_size
+        anchor_margin = self.leap.anchor_margin
         further = [
-            *_not_worse("checkpoint_error", sizes, evidence, margin),
-            *_not_worse(
-                "anchor_error", state.anchor, evidence, self.leap.anchor_margin
-            ),
+            *_not_worse("checkpoint_error", reference.error_by_size, evidence, margin),
+            *_not_worse("anchor_error", state.anchor, evidence, anchor_margin),
         ]
         return judge(evidence, gates, preservation=True, further=further)
 
@@ -146,7 +147,9 @@ class Horizon:
         if proposal.kind == "baseline":
             return "hold", proposal.levels
         target, error = cfg.gates.min_length, evidence.length_se or 0.0
-        hopeful = is_hopeful(trail, target, error, self.leap.patience)
+        lost = verdict.feasible and verdict.preserved is False
+        patience = self.leap.patience_lost if lost else self.leap.patience
+        hopeful = is_hopeful(trail, target, error, patience)
         if hopeful and not evidence.aborted:
             return "hold", proposal.levels
         if verdict.preserved is not False and not evidence.aborted:
@@ -174,6 +177,7 @@ class Horizon:
             failed=None,
             trail=(),
             anchor=state.anchor or by_size("anchor_error", evidence),
+            trained=state.trained or evidence.iterations > 0,
         )
 
     def _commit_part(
