@@ -80,7 +80,11 @@ class Evidence:
         counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name in ("probed", "outcomes"):
+            if each.name == "outcomes":
+                continue
+            if each.name == "probed":
+                finite = {k: float(v) for k, v in value.items() if math.isfinite(v)}
+                object.__setattr__(self, "probed", finite)
                 continue
             if count := counts.get(each.name):
                 if not (math.isfinite(value) and value >= 0):

@@ -9,7 +9,7 @@ from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
 from horizon_rl.curriculum.evidence import Episodes, Evidence
 from horizon_rl.curriculum.frontier import LIMIT, Frontier
-from horizon_rl.curriculum.gates import Check, Verdict, judge
+from horizon_rl.curriculum.gates import Check, Verdict, feasibility_checks, judge
 from horizon_rl.curriculum.method import (
     DONE,
     book,
@@ -154,8 +154,12 @@ class Horizon:
             return "hold", proposal.levels
         if verdict.preserved is not False and not evidence.aborted:
             for share in PARTIAL:
-                found = evidence.probed.get(f"{WITHIN} {share:g}_length")
-                if found is not None and found >= target:
+                name, probed = f"{WITHIN} {share:g}", evidence.probed
+                scouted = Evidence(
+                    length=probed.get(f"{name}_length"),
+                    tracking_error=probed.get(f"{name}_error"),
+                )
+                if all(c.passed for c in feasibility_checks(scouted, cfg.gates)):
                     part = between(proposal.mastered, proposal.levels, share)
                     return "commit", part
         return "rollback" if cfg.restore else "retreat", proposal.mastered
