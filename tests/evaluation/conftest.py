@@ -10,7 +10,7 @@ MISSING = [name for name in NEEDED if find_spec(name) is None]
 if MISSING:  # The base install cannot evaluate.
     collect_ignore_glob = [
         *("test_suite*.py", "test_evaluate.py", "test_explain.py", "test_curve.py"),
-        *("test_statics.py", "test_array_cache.py"),
+        *("test_statics.py", "test_momentum.py", "test_array_cache.py"),
     ]
 
 SHORT = """

@@ -133,7 +133,7 @@ import sys
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.statics import impossible_share
+from horizon_rl.evaluation.impossible import impossible_share
 from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import load_actor
@@ -145,7 +145,7 @@ column = Column(name="a", spans=spans_at(paper_catalogue(), {}))
 suite = Suite(name="s", columns=(column,), task=TaskCfg(episode_s=0.1))
 for policy in sys.argv[1:]:
     Evaluator(ArrayCache(None)).evaluate(load_policy(policy), suite, 2)
-impossible_share(suite.frozen["a"], 2, ArrayCache(None))
+impossible_share(suite.frozen["a"], suite.success, 2, ArrayCache(None))
 for name, module in sys.modules.items():
     if name.startswith("horizon_rl"):
         print(module.__file__)

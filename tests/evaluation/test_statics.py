@@ -11,8 +11,9 @@ import pytest
 from horizon_rl.evaluation import statics
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
+from horizon_rl.evaluation.impossible import impossible_share
 from horizon_rl.evaluation.results import success_table
-from horizon_rl.evaluation.statics import impossible, impossible_share
+from horizon_rl.evaluation.statics import impossible
 from horizon_rl.policies.load import load_policy
 
 EXACT = """
@@ -157,9 +158,9 @@ def test_go2_at_the_baseline_is_possible_and_five_of_it_on_weak_motors_not(make_
         plain = {}
         heavy.parameters = { mass.scale = 5.0, actuation.effort_limit = 10.0 }
     """)
-    cache = ArrayCache(None)
-    assert impossible_share(suite.frozen["plain"], 4, cache) == 0.0
-    assert impossible_share(suite.frozen["heavy"], 4, cache) == 1.0
+    for name, share in (("plain", 0.0), ("heavy", 1.0)):
+        column = suite.frozen[name]
+        assert impossible_share(column, suite.success, 4, ArrayCache(None)) == share
 
 
 HARD = """
@@ -193,9 +194,10 @@ def test_what_stand_won_is_never_called_impossible(make_suite):
 
 
 def test_share_is_kept_and_read_back(make_suite, monkeypatch, own_cache):
-    column, cache = make_suite(HARD).frozen["a"], ArrayCache(own_cache)
-    share = impossible_share(column, 8, cache)
+    suite, cache = make_suite(HARD), ArrayCache(own_cache)
+    of = suite.frozen["a"], suite.success
+    share = impossible_share(*of, 8, cache)
     monkeypatch.setattr(statics, "impossible", lambda pool: pytest.fail("ran again"))
-    assert impossible_share(column, 8, cache) == share
-    few = impossible_share(column, 4, cache)
+    assert impossible_share(*of, 8, cache) == share
+    few = impossible_share(*of, 4, cache)
     assert few * 4 == int(few * 4)

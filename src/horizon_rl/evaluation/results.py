@@ -9,7 +9,7 @@ from horizon_rl.evaluation.array_cache import software
 from horizon_rl.evaluation.control import drop_control
 from horizon_rl.evaluation.curve import measure_curves
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
-from horizon_rl.evaluation.statics import impossible_share
+from horizon_rl.evaluation.impossible import impossible_share
 from horizon_rl.evaluation.statistics import wilson_interval
 from horizon_rl.evaluation.suite import Suite
 from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
@@ -43,8 +43,9 @@ def evaluate_suite(
         for policy in todo
     ]
     stand = found.pop() if with_floor else None
+    n, cache = num_episodes or suite.num_episodes, evaluator.cache
     impossible = {
-        name: impossible_share(column, num_episodes or len(column), evaluator.cache)
+        name: impossible_share(column, suite.success, n, cache)
         for name, column in suite.frozen.items()
     }
     context = {"software": software(), "device": str(evaluator.device)}
@@ -95,7 +96,7 @@ def to_json(
     Args:
         evaluation: The policy's.
         stand: That of the policy that holds the default pose, if it was run.
-        impossible: Per column the share that statics makes impossible.
+        impossible: Per column the share that is impossible.
         context: Versions, device.
     """
     suite, policy = evaluation.suite, evaluation.policy

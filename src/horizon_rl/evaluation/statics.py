@@ -17,8 +17,6 @@ import mujoco
 import numpy as np
 from scipy.optimize import linprog
 
-from horizon_rl.evaluation.array_cache import ArrayCache, make_key
-from horizon_rl.evaluation.suite import FrozenColumn
 from horizon_rl.physics import Pool
 from horizon_rl.robots import Robot
 
@@ -46,16 +44,6 @@ class PoseGeometry:
     """[12, 12] what those forces take off the motors."""
     link_jacobian: np.ndarray
     """[bodies, 12] rise of each link's centre of mass by each joint."""
-
-
-def impossible_share(column: FrozenColumn, n: int, cache: ArrayCache) -> float:
-    """Return the share of a column's first n scenarios that is impossible."""
-    key = make_key(kind="statics", column=column.digest)
-    kept = cache.read(key, ["impossible"])
-    if kept is None or len(kept["impossible"]) < n:
-        kept = {"impossible": impossible(column.scenarios(n).pool)}
-        cache.write(key, kept)
-    return float(kept["impossible"][:n].mean())
 
 
 def impossible(pool: Pool) -> np.ndarray:
