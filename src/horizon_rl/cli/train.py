@@ -25,6 +25,7 @@ from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
 from horizon_rl.runs.summarise import resume_command
+from horizon_rl.show.board import DONE
 from horizon_rl.support.errors import (
     InputError,
     NonFiniteError,
@@ -227,9 +228,9 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     total = max(1, run.curriculum.state.env_steps)
     lost = sum(e.evidence.env_steps for e in entries if not e.decision.keeps_weights)
     actions = Counter(entry.decision.action for entry in entries)
+    verdicts = ", ".join(f"{done} {actions[action]}" for action, done in DONE.items())
     console.print(
-        f"Phases: {len(entries)}, of them committed {actions['commit']}, rolled back "
-        f"{actions['rollback']}, held {actions['hold']}; {total / 1e6:.2f} M env steps, "
+        f"Phases: {len(entries)}, of them {verdicts}; {total / 1e6:.2f} M env steps, "
         f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."
     )
     if cmd.table:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.state import Decision, Proposal
 
 
@@ -41,6 +42,12 @@ def last_commit(entries: Sequence[Entry]) -> CheckpointRef | None:
     """Return the last checkpoint that is not one on hold: what a rollback restores."""
     kept = (e.checkpoint for e in reversed(entries) if e.decision.action != "hold")
     return next(filter(None, kept), None)
+
+
+def last_try(frontier: Frontier, entries: Sequence[Entry]) -> Entry | None:
+    """Return the phase that last had a frontier on trial, alone or with others."""
+    tries = (e for e in reversed(entries) if e.proposal.level_of(frontier) is not None)
+    return next(tries, None)
 
 
 def rollbacks_since(checkpoint: CheckpointRef | None, entries: Sequence[Entry]) -> int:

@@ -1,6 +1,6 @@
 """What a curriculum method is: two pure functions over a state, and when to look."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -121,13 +121,6 @@ def check_groups(groups: Sequence[str]) -> None:
     """Refuse groups that no frontier could own."""
     if not groups or len(set(groups)) < len(groups):
         raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
-
-
-def describe_levels(levels: Mapping[str, float]) -> str:
-    """Say levels in words; a level that all groups share is said once."""
-    if len(set(levels.values())) == 1 and len(levels) > 1:
-        return f"all at {next(iter(levels.values())):.3g}"
-    return ", ".join(f"{group} {level:.3g}" for group, level in levels.items())
 
 
 def on_trial(state: State) -> Proposal:

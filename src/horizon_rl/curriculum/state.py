@@ -1,5 +1,6 @@
 """The values that go round: proposal, decision, and the state between phases."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,6 +15,13 @@ Action = Literal["commit", "rollback", "hold", "retreat"]
 EventKind = Literal["unlock", "reopen", "boundary", "complete"]
 
 
+def describe_levels(levels: Mapping[str, float]) -> str:
+    """Say levels in words; a level that all groups share is said once."""
+    if len(set(levels.values())) == 1 and len(levels) > 1:
+        return f"all at {next(iter(levels.values())):.3g}"
+    return ", ".join(f"{group} {level:.3g}" for group, level in levels.items())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
     """One phase to train: the levels to train at, and why these."""
@@ -21,9 +29,9 @@ class Proposal:
     phase: int
     kind: Kind
     frontier: str | None
-    """Frontier on trial; None in phase 0, which tries the baseline itself."""
+    """Frontier on trial; None where several are, or none, as at the baseline."""
     candidate: float
-    """Level on trial."""
+    """Level on trial; the mean where several frontiers are."""
     levels: dict[str, float]
     """Level of every group in this phase."""
     mastered: dict[str, float]
@@ -40,6 +48,24 @@ class Proposal:
         fields that describe it, and this property over them.
         """
         return AtLevels(self.levels)
+
+    @property
+    def trial(self) -> str:
+        """What is on trial, in words."""
+        if self.kind == "baseline":
+            return "baseline"
+        if self.frontier is not None:
+            return f"{self.frontier} {self.candidate:.3g}"
+        return describe_levels(self.levels)
+
+    def level_of(self, frontier: Frontier) -> float | None:
+        """Return the level at which a frontier is on trial; None where it is not."""
+        if frontier.name == self.frontier:
+            return self.candidate
+        for group in frontier.groups:
+            if self.levels.get(group) != self.mastered.get(group):
+                return self.levels.get(group)
+        return None
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,10 @@ class RunDirectory:
     def write_evidence(
         self, phase: int, window: Episodes, probes: Mapping[str, ProbedEpisodes]
     ) -> None:
-        """Keep the episodes that a phase is judged by."""
+        """Keep the episodes that a phase is judged by.
+
+        Sizes of bodies are kept as a mask for each, as in `anchor_size:large`.
+        """
         arrays: dict[str, Any] = {
             "window_start": window.start.astype(np.int32),
             "window_length": window.length.astype(np.int32),
@@ -82,6 +85,8 @@ class RunDirectory:
             arrays[f"{name}_length"] = episodes.length.astype(np.int32)
             arrays[f"{name}_error"] = episodes.tracking_error.astype(np.float32)
             arrays[f"{name}_return"] = episodes.returns.astype(np.float32)
+            for size in () if episodes.size is None else np.unique(episodes.size):
+                arrays[f"{name}_size:{size}"] = episodes.size == size
         (self.path / EVIDENCE).mkdir(exist_ok=True)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from horizon_rl.curriculum import Entry, last_checkpoint
+from horizon_rl.curriculum.entry import last_try
 from horizon_rl.curriculum.state import Action
 from horizon_rl.runs.paths import INITIAL, checkpoint_folder
 from horizon_rl.runs.read import Line, RunFiles, RunKind, find
@@ -160,22 +161,21 @@ def _frontiers(run: RunFiles, ended: str | None) -> tuple[FrontierSummary, ...]:
     state = run.journal.state
     coverage = run.coverage()
     proposal = None if ended else state.proposal
-    latest = {e.decision.frontier: e.decision for e in run.entries}
+    tried = [(f, last_try(f, run.entries)) for f in state.frontiers]
     return tuple(
         FrontierSummary(
             name=f.name,
             groups=f.groups,
             status=f.status,
             mastered=f.mastered,
-            candidate=(
-                proposal.candidate if proposal and proposal.frontier == f.name else None
-            ),
+            candidate=proposal.level_of(f) if proposal else None,
             failed=f.failed,
             rung=f.rung,
             coverage={group: coverage.get(group) for group in f.groups},
-            last_decision=latest.get(f.name),
+            last_level=last.proposal.level_of(f) if last else None,
+            last_decision=last.decision if last else None,
         )
-        for f in state.frontiers
+        for f, last in tried
     )
 
 

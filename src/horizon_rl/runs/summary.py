@@ -37,13 +37,15 @@ class FrontierSummary:
     """coarse, recovery, pending retry, boundary or complete."""
     mastered: float
     candidate: float | None
-    """Level on trial; None where another frontier is."""
+    """Level on trial; None where it is not."""
     failed: float | None
     rung: int
     coverage: dict[str, float | None]
     """Coverage of each of its groups; None where the run has no catalogue."""
+    last_level: float | None
+    """Level at which it was tried last, alone or with others."""
     last_decision: Decision | None
-    """What became of it when it was tried last, by which numbers."""
+    """What became of that, by which numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +149,7 @@ class RunSummary:
     env_steps: int
     """Environment steps of judged phases."""
     by_action: dict[Action, Spent]
-    """Phases and steps by what was decided: commit, rollback, hold."""
+    """Phases and steps by what was decided: commit, rollback, hold, retreat."""
     difficulty: float
     """Mean mastered level over the run's groups."""
     frontiers: tuple[FrontierSummary, ...]

@@ -6,12 +6,29 @@ from rich.console import Group
 from rich.text import Text
 
 from horizon_rl.curriculum import CurriculumCfg, Entry, Frontier, State
+from horizon_rl.curriculum.entry import last_try
+from horizon_rl.curriculum.state import Action
 from horizon_rl.show.numbers import NONE
 from horizon_rl.show.table import Cell, Table, to_rich
 
-DONE = {"commit": "committed", "rollback": "rolled back", "hold": "held"}
-ACTION_STYLE = {"commit": "green", "rollback": "red", "hold": "yellow"}
-ACTION_MARK = {"commit": "★", "rollback": "✗", "hold": "…"}
+DONE: dict[Action, str] = {
+    "commit": "committed",
+    "rollback": "rolled back",
+    "hold": "held",
+    "retreat": "retreated",
+}
+ACTION_STYLE: dict[Action, str] = {
+    "commit": "green",
+    "rollback": "red",
+    "hold": "yellow",
+    "retreat": "red",
+}
+ACTION_MARK: dict[Action, str] = {
+    "commit": "★",
+    "rollback": "✗",
+    "hold": "…",
+    "retreat": "↓",
+}
 STATUS_STYLE = {"boundary": "magenta", "complete": "green", "pending retry": "yellow"}
 
 Coverage = Mapping[str, float | None]
@@ -30,17 +47,11 @@ def frontier_table(
     state: State, entries: Sequence[Entry], coverage: Coverage, cfg: CurriculumCfg
 ) -> Table:
     """Lay out where every group stands."""
-    latest = {entry.decision.frontier: entry.decision for entry in entries}
     rows = []
     for frontier in state.frontiers:
-        decision = latest.get(frontier.name)
-        candidate: str | Cell = ""
-        if state.proposal and state.proposal.frontier == frontier.name:
-            candidate = Cell(f"{state.proposal.candidate:.3f}", "bold")
-        verdict = Cell("not tried yet", "dim")
-        if decision:
-            mark = f"{ACTION_MARK[decision.action]} {decision.candidate:.3f}"
-            verdict = Cell(mark, ACTION_STYLE[decision.action])
+        level = state.proposal.level_of(frontier) if state.proposal else None
+        candidate = "" if level is None else Cell(f"{level:.3f}", "bold")
+        verdict = _last_verdict(frontier, entries)
         for group in frontier.groups:
             share = coverage.get(group)
             rows.append(
@@ -65,9 +76,21 @@ def frontier_table(
     )
 
 
+def _last_verdict(frontier: Frontier, entries: Sequence[Entry]) -> Cell:
+    entry = last_try(frontier, entries)
+    if entry is None:
+        return Cell("not tried yet", "dim")
+    action, kept = entry.decision.action, entry.decision.levels
+    words = f"{entry.proposal.level_of(frontier):.3f}"
+    if kept:  # Less than was tried.
+        words = f"{kept[frontier.groups[0]]:.3f} of {words}"
+    return Cell(f"{ACTION_MARK[action]} {words}", ACTION_STYLE[action])
+
+
 def _status(frontier: Frontier, cfg: CurriculumCfg) -> Cell:
     style = STATUS_STYLE.get(frontier.status, "")
-    tries = f" {frontier.rung}/{cfg.max_rungs}" * (frontier.status == "recovery")
+    # Only a bracket that is refined has rungs; a leap that failed has none.
+    tries = f" {frontier.rung}/{cfg.max_rungs}" if frontier.rung else ""
     return Cell(f"{frontier.status}{tries}", style)
 
 
@@ -79,9 +102,8 @@ def _footer(state: State, entries: Sequence[Entry]) -> Text:
         text.append(f"{decision.reason}\n", style=ACTION_STYLE[decision.action])
     if proposal := state.proposal:
         text.append(f"phase {proposal.phase}: ", style="bold")
-        name = proposal.frontier or "baseline"
-        text.append(f"{proposal.kind} proposal, {name} {proposal.candidate:.3f}: ")
-        text.append(proposal.reason)
+        kind = "" if proposal.kind == "baseline" else f"{proposal.kind}, "
+        text.append(f"{kind}{proposal.trial}: {proposal.reason}")
     else:
         text.append(f"ended: {state.ended}", style="bold")
     return text

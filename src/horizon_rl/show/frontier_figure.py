@@ -4,16 +4,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.show.plotting import COMMIT, ROLLBACK, new_figure
+from horizon_rl.show.plotting import MARK, PARTIAL, mark_style, new_figure
 
-BAND = {"coarse": "#9ecae1", "recovery": "#fdd0a2", "retry": "#bcbddc"}
+BAND = {
+    "coarse": "#9ecae1",
+    "recovery": "#fdd0a2",
+    "retry": "#bcbddc",
+    "leap": "#a8ddd5",
+    "consolidate": "#cccccc",
+}
+"""Colours of attempts; levels that go by the clock are coloured like coarse steps."""
 MASTERED = "#08519c"
+THIN = 0.06
+"""Half the height of a band that goes nowhere: a phase at the mastered levels."""
 
 
 def frontier_figure(
     entries: Sequence[Entry], groups: Sequence[str], title: str = ""
 ) -> Any:
-    """Draw attempts as bands, rollbacks as crosses and commits as stars.
+    """Draw attempts as bands, with a mark for what became of each.
 
     Args:
         entries: A run's judged phases.
@@ -27,7 +36,7 @@ def frontier_figure(
     panels[-1].set_xlabel("phase")
     if title:
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-    _draw_legend(figure)
+    _draw_legend(figure, entries)
     return figure
 
 
@@ -36,31 +45,46 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
     for entry in entries:
         proposal, decision = entry.proposal, entry.decision
         start, level = proposal.phase, proposal.levels[group]
-        before, committed = proposal.mastered[group], decision.action == "commit"
-        if decision.frontier is not None and level != before:
-            # Levels that go by the clock are coloured like coarse steps.
-            band = BAND.get(decision.kind, BAND["coarse"])
-            panel.fill_between((start, start + 1), before, level, color=band, lw=0)
-            style = {"color": ROLLBACK, "ms": 5, "mew": 1.5}
-            if committed:
-                style = {"color": COMMIT, "ms": 9, "mec": "white", "mew": 0.5}
-            panel.plot(start + 0.5, level, "*" if committed else "x", **style)
+        before = proposal.mastered[group]
+        kept = (decision.levels or proposal.levels)[group]
+        if level != before or decision.kind == "consolidate":
+            low, high = before, level
+            if level == before:
+                low, high = level - THIN, level + THIN
+            panel.fill_between((start, start + 1), low, high, color=_band(entry), lw=0)
+            # A partial commit is marked where it ended.
+            where = kept if decision.action == "commit" else level
+            panel.plot(start + 0.5, where, **mark_style(decision))
         phases.append(start + 1)
-        mastered.append(level if committed else before)
+        mastered.append(kept if decision.action == "commit" else before)
     panel.step(phases, mastered, where="post", color=MASTERED, lw=1.5)
-    panel.set(xlim=(0, max(len(entries), 1)), ylim=(-0.04, 1.06), yticks=(0, 0.5, 1))
+    panel.set(xlim=(0, max(len(entries), 1)), ylim=(-0.08, 1.08), yticks=(0, 0.5, 1))
     panel.set_ylabel(group, rotation=0, ha="right", va="center")
     panel.grid(axis="y", lw=0.4, alpha=0.5)
 
 
-def _draw_legend(figure: Any) -> None:
+def _band(entry: Entry) -> str:
+    return BAND.get(entry.decision.kind, BAND["coarse"])
+
+
+def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
+    """Explain what is drawn, and nothing else."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    bands = {_band(e) for e in entries if e.decision.kind != "baseline"}
+    marks = {
+        PARTIAL if e.decision.levels else e.decision.action: mark_style(e.decision)
+        for e in entries
+        if e.decision.kind != "baseline"
+    }
     handles = [
-        *(Patch(color=colour, label=kind) for kind, colour in BAND.items()),
-        Line2D([], [], marker="*", ls="", color=COMMIT, ms=9, label="commit"),
-        Line2D([], [], marker="x", ls="", color=ROLLBACK, mew=1.5, label="rollback"),
+        *(Patch(color=c, label=kind) for kind, c in BAND.items() if c in bands),
+        *(
+            Line2D([], [], ls="", label=name, **marks[name])
+            for name in (*MARK, PARTIAL)
+            if name in marks
+        ),
         Line2D([], [], color=MASTERED, label="mastered"),
     ]
     figure.legend(

@@ -5,6 +5,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from horizon_rl.curriculum import Decision
+from horizon_rl.curriculum.state import Action
 from horizon_rl.support.errors import needs_extra
 
 # Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
@@ -14,6 +16,14 @@ COLOURS = (
 )
 MARKERS = "osD^vPX<>"
 COMMIT, ROLLBACK, HOLD = "#1a7f37", "#cf222e", "#b08800"
+MARK: dict[Action, tuple[str, str]] = {
+    "commit": ("*", COMMIT),
+    "rollback": ("x", ROLLBACK),
+    "hold": ("o", HOLD),
+    "retreat": ("v", ROLLBACK),
+}
+"""Marker and colour of what became of a phase."""
+PARTIAL = "partial commit"
 FAINT = "#8c959f"
 ALL_STEPS = "env steps, millions, rolled-back phases and probes included"
 
@@ -29,6 +39,17 @@ def new_figure(
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def mark_style(decision: Decision) -> dict[str, Any]:
+    """Return how the mark of a decision is drawn; a partial commit is hollow."""
+    marker, colour = MARK[decision.action]
+    style = {"marker": marker, "color": colour, "ms": 5, "mew": 1.5}
+    if marker == "*":
+        style |= {"ms": 9, "mew": 0.5, "mec": "white"}
+    if decision.levels:
+        style |= {"mfc": "white", "mec": colour, "mew": 1.0}
+    return style
 
 
 def name_styles(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

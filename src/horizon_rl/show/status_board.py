@@ -89,7 +89,7 @@ def _spent(summary: RunSummary) -> list[tuple[str, Spent]]:
     shown = [
         (DONE[action], spent)
         for action, spent in summary.by_action.items()
-        if spent.phases or action != "hold"
+        if spent.phases or action in ("commit", "rollback")
     ]
     return [*shown, ("all", total)]
 

@@ -37,6 +37,7 @@ def outcome_table(study: Study) -> Table:
             ("phases", lambda m: show_spread(m.costs["phases"])),
             ("commits", lambda m: show_spread(m.costs["commits"])),
             ("rollbacks", lambda m: show_spread(m.costs["rollbacks"])),
+            ("held", lambda m: show_spread(m.costs["holds"])),
             ("env steps, M", lambda m: show_spread(m.costs["env_steps"], 1e-6, 2)),
         ],
         (f"Not at their end yet: {', '.join(going)}.",) if going else (),
@@ -210,6 +211,7 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
     ]
     for count, what in (
         (d.left_out["baseline"], "phase(s) at the baseline"),
+        (d.left_out["consolidate"], "phase(s) at the mastered levels"),
         (d.left_out["clock"], "phase(s) by the clock"),
         (d.left_out["no_rollback"], "phase(s) without rollback"),
         (runs_left_out, "run(s) without gate C"),

@@ -49,8 +49,8 @@ class TrainingBoard:
         """Say how far the phase under way is, for a log."""
         proposal = self._run.curriculum.ask()
         assert proposal is not None
-        trial = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
-        return f"phase {proposal.phase}, {trial}: {self._progress()}, {self.figures()}"
+        trial = f"phase {proposal.phase}, {proposal.trial}"
+        return f"{trial}: {self._progress()}, {self.figures()}"
 
     def figures(self) -> str:
         """Give speed, what the robots do, and the time left."""

@@ -218,6 +218,8 @@ class Run(Recorder):
         self.trained_s += times.total_s
         self._phase_began = time.perf_counter()
         self.ranks.once(lambda: self.directory.write_times(times))
+        # With the last probes: where a run that is resumed here goes on.
+        self._follow_schedules(self.curriculum.state.env_steps)
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Tell the algorithm how much of its env steps is spent; minutes do not count,

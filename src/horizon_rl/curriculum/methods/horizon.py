@@ -16,7 +16,6 @@ from horizon_rl.curriculum.method import (
     budget_spent,
     check_groups,
     conclude,
-    describe_levels,
     on_trial,
     register_method,
     split_by_size,
@@ -31,7 +30,15 @@ from horizon_rl.curriculum.scouting import (
     is_hopeful,
     ladder,
 )
-from horizon_rl.curriculum.state import Action, Decision, Event, Kind, Proposal, State
+from horizon_rl.curriculum.state import (
+    Action,
+    Decision,
+    Event,
+    Kind,
+    Proposal,
+    State,
+    describe_levels,
+)
 from horizon_rl.domains.distribution import AtLevels
 
 
@@ -127,8 +134,11 @@ class Horizon:
         if not (cfg.preservation and reference and state.trained):
             return judge(evidence, gates, preservation=False)
         anchor_margin = self.leap.anchor_margin
+        # A partial commit is measured only as the next phase begins.
+        measured = split_by_size("reference_error", evidence)
+        sizes = reference.error_by_size or measured
         further = [
-            *_not_worse("checkpoint_error", reference.error_by_size, evidence, margin),
+            *_not_worse("checkpoint_error", sizes, evidence, margin),
             *_not_worse("anchor_error", state.anchor, evidence, anchor_margin),
         ]
         return judge(evidence, gates, preservation=True, further=further)

@@ -201,7 +201,7 @@ def _explain(
     proposal: Proposal, action: Action, verdict: Verdict, judged: State
 ) -> str:
     """Say in words what was decided, by which numbers, and where that leaves it."""
-    name = f"{proposal.frontier or 'baseline'} {proposal.candidate:.3g}"
+    name = proposal.trial
     if action == "hold":
         return f"{name} {DONE[action]}: {verdict.reason}"
     if action == "commit" and not verdict.passed:

@@ -13,14 +13,15 @@ from typing import Any, Literal, get_args
 from scipy.stats import spearmanr
 
 from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
+from horizon_rl.evaluation.studies.recheck import gates_in_force
 from horizon_rl.runs.journal import Replay
 from horizon_rl.support.errors import require
 
 Outcome = Literal["full pass", "checkpoint fail", "tracking fail", "low length"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-LEFT_OUT = ("baseline", "clock", "no_rollback")
-"""Why phases are left out: no frontier was on trial yet, levels rose by the clock, or a
-failed candidate counted as mastered."""
+LEFT_OUT = ("baseline", "consolidate", "clock", "no_rollback")
+"""Why phases are left out: no frontier was on trial yet, or none at that time, levels
+rose by the clock, or a failed candidate counted as mastered."""
 MIN_PHASES = 3
 """A rank correlation of fewer says nothing."""
 
@@ -101,9 +102,10 @@ def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ..
     """Return the phases of a run in which evidence decided on a frontier."""
     require("horizon", horizon, 1, whole=True)
     cfg, after = run.header.curriculum, difficulties(run)
+    method = run.header.make_method()
     return tuple(
         FrontierPhase(
-            outcome=_classify(entry, cfg.gates),
+            outcome=_classify(entry, gates_in_force(method, entry.evidence.length_se)),
             length=entry.evidence.length,
             checkpoint_ratio=_checkpoint_ratio(entry),
             score=entry.decision.verdict.score,
@@ -147,7 +149,7 @@ def _checkpoint_ratio(entry: Entry) -> float | None:
 
 def _why_left_out(entry: Entry, cfg: CurriculumCfg) -> str | None:
     """Return why a phase says nothing of the gates, if so."""
-    if entry.decision.kind in ("baseline", "clock"):
+    if entry.decision.kind in ("baseline", "consolidate", "clock"):
         return entry.decision.kind
     return None if cfg.rollback else "no_rollback"
 

@@ -1,4 +1,7 @@
-"""How much gate C's verdicts depend on the scenarios that were drawn."""
+"""How much gate C's verdicts depend on the scenarios that were drawn.
+
+Of error and return over all bodies, which is all of the paper's gate C.
+"""
 
 from dataclasses import dataclass
 
@@ -7,10 +10,11 @@ import numpy as np
 from horizon_rl.curriculum import GateCfg
 from horizon_rl.evaluation.studies.recheck import (
     finite_mean,
+    gates_in_force,
     passes_gate_c,
     with_reference,
 )
-from horizon_rl.runs.read import RunFiles
+from horizon_rl.runs.read import Arrays, RunFiles
 
 REPEATS = 200
 """Resamples per phase; rates are means over a run's phases."""
@@ -42,19 +46,18 @@ class GateStability:
 
 def measure_gate_stability(run: RunFiles, rng: np.random.Generator) -> GateStability:
     """Resample the scenarios behind gate C's comparisons."""
-    gates = run.journal.header.curriculum.gates
+    gates = gates_in_force(run.journal.header.make_method())
     sizes, rates, overturned = [], [], {True: [], False: []}
-    for phase, (entry, committed) in enumerate(with_reference(run.entries)):
-        own = _pairs(run, phase, "candidate")
+    for phase, (entry, reference) in enumerate(with_reference(run)):
+        arrays = run.evidence.get(phase, {})
+        own = _pairs(arrays, "candidate_")
         if entry.decision.action == "commit" and len(own) > 1:
             sizes.append(len(own))
             rates.append(_fail_itself(own, gates, rng))
-        verdict = entry.decision.verdict.preserved
-        now, then = (
-            _pairs(run, phase, "checkpoint"),
-            _pairs(run, committed, "candidate"),
-        )
-        if verdict is not None and len(now) == len(then) > 0:
+        now, then = _pairs(arrays, "checkpoint_"), _pairs(reference or {})
+        judged = entry.decision.verdict.preserved is not None
+        if judged and len(now) == len(then) > 0:
+            verdict = bool(passes_gate_c(now.mean(axis=0), then.mean(axis=0), gates))
             ids = rng.integers(len(now), size=(REPEATS, len(now)))
             means = now[ids].mean(axis=1), then[ids].mean(axis=1)
             overturned[verdict].append(np.mean(passes_gate_c(*means, gates) != verdict))
@@ -85,9 +88,8 @@ def _fail_itself(
     return [1.0 - float(np.mean(passes_gate_c(x, y, gates))) for x, y in pairs]
 
 
-def _pairs(run: RunFiles, phase: int | None, probe: str) -> np.ndarray:
+def _pairs(arrays: Arrays, probe: str = "") -> np.ndarray:
     """Return errors and returns of a probe's scenarios, [scenarios, 2]; none if unknown."""
-    arrays = {} if phase is None else run.evidence.get(phase, {})
-    error, value = (arrays.get(f"{probe}_{what}", ()) for what in ("error", "return"))
+    error, value = (arrays.get(f"{probe}{what}", ()) for what in ("error", "return"))
     known = len(error) == len(value)
     return np.stack([error, value], axis=1) if known else np.empty((0, 2))

@@ -5,16 +5,18 @@ are taken from the episodes again, and the gates are written out a second time: 
 of the code that judged the run is used.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
+from horizon_rl.curriculum import Entry, Evidence, GateCfg, Horizon, Method
 from horizon_rl.runs.read import Arrays, RunFiles
 
 Numbers = dict[str, float | None]
-"""Of a phase, by the names of `Evidence`; None where nothing was measured."""
+"""Of a phase, by the names of `Evidence` and its `probed`; None: not measured."""
+FIELDS = {field.name for field in fields(Evidence)}
+PROBES = ("checkpoint", "candidate", "anchor")
 TOLERANCE = 1e-6
 """Allowed difference of a number, relative to 1 or its size: files hold float32."""
 
@@ -46,24 +48,30 @@ class Recheck:
 
 def recheck(run: RunFiles) -> Recheck:
     """Compute every phase's verdict again, and compare it with the journal."""
-    cfg = run.journal.header.curriculum
+    method = run.journal.header.make_method()
     wrong: dict[int, str] = {}
     differences: list[float] = []
+    anchor: Numbers = {}
     checked = gate_c = aborted = 0
-    for phase, (entry, committed) in enumerate(with_reference(run.entries)):
-        has_commit = committed is not None
+    for phase, (entry, reference) in enumerate(with_reference(run)):
         arrays = run.evidence.get(phase)
-        reference = run.evidence.get(committed) if has_commit else {}
         if run.longest is None or arrays is None or reference is None:
             continue
-        numbers = recompute(arrays, reference, run.longest)
+        trained = entry.evidence.iterations > 0
+        numbers = recompute(arrays, reference, run.longest, trained=trained)
+        preserved = None
+        if method.cfg.gates.preservation and any(map(_commits, run.entries[:phase])):
+            preserved = judge_gate_c(numbers, anchor, method)
         checked += 1
         aborted += entry.evidence.aborted
-        gate_c += cfg.gates.preservation and has_commit
+        gate_c += preserved is not None
         whats = _compare_numbers(numbers, entry, differences)
-        whats += _compare_verdict(numbers, entry, cfg, has_commit)
+        whats += _compare_verdict(numbers, entry, method, preserved)
         if whats:
             wrong[phase] = "; ".join(whats)
+        if _commits(entry) and not anchor:
+            errors = (k for k in numbers if k.startswith("anchor_error"))
+            anchor = {k: numbers[k] for k in errors if numbers[k] is not None}
     return Recheck(
         phases=len(run.entries),
         checked=checked,
@@ -78,29 +86,97 @@ def recheck(run: RunFiles) -> Recheck:
     )
 
 
-def recompute(arrays: Arrays, reference: Arrays, longest: int) -> Numbers:
+def recompute(
+    arrays: Arrays, reference: Arrays, longest: int, *, trained: bool = True
+) -> Numbers:
     """Take a phase's numbers from its episodes, under the journal's names.
 
     Args:
         arrays: The phase's file.
-        reference: The file of the commit it is compared with; empty before the first.
+        reference: Arrays of the commit it is compared with; empty before the first.
         longest: Control steps of the longest episode.
+        trained: Whether it was trained at all; else its probe stands in for training.
     """
-    length = finite_mean(arrays.get("window_length"))
+    window = arrays.get("window_length", np.empty(0)) / longest
     numbers: Numbers = {
-        "length": None if length is None else length / longest,
+        **{f"{probe}_{what}": None for probe in PROBES for what in ("error", "return")},
+        "length": finite_mean(window),
         "tracking_error": finite_mean(arrays.get("window_error")),
-        "episodes": float(len(arrays.get("window_length", ()))),
+        "length_se": float(np.std(window, ddof=1) / len(window) ** 0.5)
+        if len(window) > 1
+        else None,
+        "episodes": float(len(window)),
     }
-    for what in ("error", "return"):
-        for probe in ("checkpoint", "candidate", "anchor"):
-            numbers[f"{probe}_{what}"] = finite_mean(arrays.get(f"{probe}_{what}"))
-        # A phase cut short was not probed, and has no reference on record either.
-        compared = f"checkpoint_{what}" in arrays
-        own = arrays.get(f"reference_{what}", reference.get(f"candidate_{what}"))
-        own = own if compared else None
-        numbers[f"reference_{what}"] = finite_mean(own)
+    # A phase cut short was not probed, and has no reference on record either.
+    compared = "checkpoint_error" in arrays
+    known = {f"reference_{what}": v for what, v in reference.items() if compared}
+    numbers |= {"reference_error": None, "reference_return": None}
+    numbers |= _probe_means({**arrays, **known}, longest)
+    if not trained:
+        numbers["length"] = numbers.get("candidate_length")
+        numbers["tracking_error"] = numbers["candidate_error"]
     return numbers
+
+
+def _probe_means(arrays: Arrays, longest: int) -> Numbers:
+    """Return the means over every probe set, and of its errors by size of body."""
+    means: Numbers = {}
+    for key, values in arrays.items():
+        probe, _, what = key.rpartition("_")
+        if probe == "window" or what.startswith("size:"):
+            continue
+        means[key] = finite_mean(values / longest if what == "length" else values)
+        masks = f"{probe}_size:"
+        for name in arrays if what == "error" else ():
+            if name.startswith(masks):
+                of_size = values[arrays[name].astype(bool)]
+                means[f"{key}:{name.removeprefix(masks)}"] = finite_mean(of_size)
+    return means
+
+
+def gates_in_force(method: Method, length_se: float | None = None) -> GateCfg:
+    """Return the gates as a method sets them in a phase.
+
+    HORIZON's gate L is a test, and the margins of its gate C are those of a leap.
+    """
+    gates = method.cfg.gates
+    if not isinstance(method, Horizon):
+        return gates
+    leap, slack = method.leap, method.leap.sigmas * (length_se or 0.0)
+    return replace(
+        gates,
+        min_length=max(0.0, gates.min_length - slack),
+        error_margin=leap.margin,
+        return_margin=leap.margin,
+    )
+
+
+def judge_gate_c(numbers: Numbers, anchor: Numbers, method: Method) -> bool:
+    """Judge gate C; HORIZON's is also of every size of body, and at level 0.
+
+    Args:
+        numbers: Of the phase.
+        anchor: Errors at level 0 of the first commit.
+        method: What set the gates.
+    """
+    x = _or_nan(numbers)
+    now, then = (
+        np.array([x[f"{probe}_error"], x[f"{probe}_return"]])
+        for probe in ("checkpoint", "reference")
+    )
+    passed = bool(passes_gate_c(now, then, gates_in_force(method)))
+    if not isinstance(method, Horizon):
+        return passed
+    start, leap = "reference_error:", method.leap
+    limits = {
+        f"checkpoint_error:{name.removeprefix(start)}": (1.0 + leap.margin) * x[name]
+        for name in numbers
+        if name.startswith(start)
+    }
+    at_0 = _or_nan(anchor).items()
+    limits |= {name: (1.0 + leap.anchor_margin) * value for name, value in at_0}
+    known = (name for name in limits if numbers.get(name) is not None)
+    return passed and all(x[name] <= limits[name] for name in known)
 
 
 def passes_gate_c(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarray:
@@ -110,22 +186,46 @@ def passes_gate_c(now: np.ndarray, then: np.ndarray, gates: GateCfg) -> np.ndarr
     return np.asarray(near & (value >= r - gates.return_margin * np.abs(r)))
 
 
-def with_reference(entries: Iterable[Entry]) -> Iterator[tuple[Entry, int | None]]:
-    """Yield every phase with that of the commit it is compared with, if there is one."""
-    committed = None
-    for phase, entry in enumerate(entries):
-        yield entry, committed
-        if entry.decision.action == "commit":
-            committed = phase
+def with_reference(run: RunFiles) -> Iterator[tuple[Entry, Arrays | None]]:
+    """Yield every phase with the scenarios of the commit that it is compared with.
+
+    Empty before the first commit; None where they are not on file. A commit that was
+    not measured at its levels, as a partial one, is measured as the next phase begins.
+    """
+    reference: Arrays | None = {}
+    for phase, entry in enumerate(run.entries):
+        arrays = run.evidence.get(phase)
+        if arrays is not None and "reference_error" in arrays:
+            reference = _of_probe(arrays, "reference")
+        yield entry, reference
+        if _commits(entry):
+            reference = None if arrays is None else _of_probe(arrays, "candidate")
+            if entry.decision.levels:
+                reference = {}
+
+
+def _of_probe(arrays: Arrays, probe: str) -> Arrays:
+    start = f"{probe}_"
+    return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+
+
+def _commits(entry: Entry) -> bool:
+    return entry.decision.action == "commit"
 
 
 def _compare_numbers(
     numbers: Numbers, entry: Entry, differences: list[float]
 ) -> list[str]:
     """Return what differs, in words, and add by how much every number does."""
-    whats = []
-    for name, ours in numbers.items():
-        theirs = getattr(entry.evidence, name)
+    whats, evidence = [], entry.evidence
+    for name in {**numbers, **evidence.probed}:
+        ours, theirs = numbers.get(name), evidence.probed.get(name)
+        if name in FIELDS:
+            theirs = getattr(evidence, name)
+        elif name not in evidence.probed:
+            continue  # Of no use to its method.
+        if name == "length_se" and theirs is None:
+            continue  # Older journals have none.
         agree = ours is theirs
         if ours is not None and theirs is not None:
             differences.append(abs(ours - theirs) / max(1.0, abs(theirs)))
@@ -139,23 +239,16 @@ def _compare_numbers(
 
 
 def _compare_verdict(
-    numbers: Numbers, entry: Entry, cfg: CurriculumCfg, has_commit: bool
+    numbers: Numbers, entry: Entry, method: Method, preserved: bool | None
 ) -> list[str]:
     """Judge the numbers by the gates, and return in words what was judged otherwise."""
-    x = {k: np.nan if value is None else value for k, value in numbers.items()}
-    gates = cfg.gates
+    x, gates = _or_nan(numbers), gates_in_force(method, numbers["length_se"])
     feasible = not entry.evidence.aborted and bool(
         x["length"] >= gates.min_length and x["tracking_error"] <= gates.max_error
     )
-    preserved = None
-    if gates.preservation and has_commit:
-        now = np.array([x["checkpoint_error"], x["checkpoint_return"]])
-        then = np.array([x["reference_error"], x["reference_return"]])
-        preserved = bool(passes_gate_c(now, then, gates))
     action = "commit"
     if not (feasible and preserved is not False) and entry.proposal.kind != "clock":
-        failed = "rollback" if cfg.rollback else "commit"
-        action = "hold" if entry.proposal.kind == "baseline" else failed
+        action = _after_failure(numbers, entry, method, preserved)
     verdict = entry.decision.verdict
     words = {None: "not judged", False: "failed", True: "passed"}
     compared = (
@@ -164,6 +257,31 @@ def _compare_verdict(
         ("decision", entry.decision.action, action),
     )
     return [f"{x} {was}, recomputed {now}" for x, was, now in compared if was != now]
+
+
+def _after_failure(
+    numbers: Numbers, entry: Entry, method: Method, preserved: bool | None
+) -> str:
+    """Return what must follow a failed phase."""
+    cfg, decision = method.cfg, entry.decision
+    if entry.proposal.kind == "baseline":
+        return "hold"
+    if not isinstance(method, Horizon):
+        failed = "rollback" if cfg.restore else "retreat"
+        return failed if cfg.rollback else "commit"
+    # Whether to train on depends on the phases before: the journal's replay tells.
+    if decision.action != "commit":
+        return decision.action
+    scouts = entry.proposal.scouts or {}
+    kept = (name for name, levels in scouts.items() if levels == decision.levels)
+    lengths = (numbers.get(f"{name}_length") or 0.0 for name in kept)
+    backed = any(length >= cfg.gates.min_length for length in lengths)
+    return "commit" if backed and preserved is not False else "rollback"
+
+
+def _or_nan(numbers: Numbers) -> Mapping[str, float]:
+    """Return numbers to calculate with: what was not measured passes nothing."""
+    return {k: np.nan if value is None else value for k, value in numbers.items()}
 
 
 def finite_mean(values: np.ndarray | None) -> float | None:

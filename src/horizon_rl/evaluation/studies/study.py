@@ -41,6 +41,8 @@ class Costs:
     phases: int
     commits: int
     rollbacks: int
+    holds: int
+    """Phases that were trained on."""
     env_steps: int
     """Of judged phases, rolled-back ones and probes included."""
     rolled_back_share: float | None
@@ -182,6 +184,7 @@ def measure_costs(run: RunFiles) -> Costs:
         phases=len(entries),
         commits=actions.count("commit"),
         rollbacks=actions.count("rollback"),
+        holds=actions.count("hold"),
         env_steps=total,
         rolled_back_share=failed / total if total else None,
         probe_share=(total - trained) / total if total and per_iteration else None,

@@ -5,45 +5,39 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.curriculum import Entry, GateCfg
+from horizon_rl.curriculum import Entry, Method
 from horizon_rl.curriculum.gates import Check, feasibility_checks, preservation_checks
-from horizon_rl.curriculum.state import Action
 from horizon_rl.evaluation.studies.diagnostic import difficulties
+from horizon_rl.evaluation.studies.recheck import gates_in_force
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.board import DONE
 from horizon_rl.show.plotting import (
     ALL_STEPS,
-    COMMIT,
     FAINT,
-    HOLD,
-    ROLLBACK,
+    MARK,
     add_legend,
     name_styles,
     new_figure,
 )
 from horizon_rl.show.scores import SuiteScores
 
-MARK: dict[Action, tuple[str, str]] = {
-    "commit": ("*", COMMIT),
-    "rollback": ("x", ROLLBACK),
-    "hold": ("o", HOLD),
-}
 ENOUGH = 1.6
 """Values beyond this multiple of a limit are drawn at the edge: they would flatten the rest."""
 
 
-def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
+def gate_figure(entries: Sequence[Entry], method: Method) -> Any:
     """Draw what the gates measured in every phase, and the limits they set."""
     panels = ["L: episode length", "L: error, m/s"]
     if any(e.evidence.reference_error is not None for e in entries):
         panels += ["C: error, m/s", "C: return"]
+    in_force = [gates_in_force(method, e.evidence.length_se) for e in entries]
     checks = [
         (
             *feasibility_checks(e.evidence, gates),
             *preservation_checks(e.evidence, gates),
         )
-        for e in entries
+        for e, gates in zip(entries, in_force, strict=True)
     ]
     height = 0.6 + 1.35 * len(panels)
     figure, axes = new_figure(9, height, len(panels), sharex=True)
@@ -57,7 +51,7 @@ def gate_figure(entries: Sequence[Entry], gates: GateCfg) -> Any:
         if any(e.decision.action == action for e in entries):
             axes[0].plot([], [], marker, color=colour, label=action)
     axes[0].plot([], [], color=FAINT, lw=1.5, label="limit")
-    add_legend(figure, 4)
+    add_legend(figure, 5)
     return figure
 
 

@@ -51,7 +51,7 @@ def decisions_table(run: ReportedRun) -> Table:
         [entry.decision for entry in run.files.entries],
         [
             ("phase", lambda d: str(d.phase)),
-            ("verdict", lambda d: DONE[d.action]),
+            ("verdict", lambda d: DONE[d.action] + " in part" * bool(d.levels)),
             ("score", lambda d: f"{d.verdict.score:.2f}"),
             ("reason", lambda d: d.reason),
         ],
