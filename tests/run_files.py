@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import CheckpointRef, Curriculum, Evidence
+from horizon_rl.curriculum import CheckpointRef, Curriculum, Evidence, Paper
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.support.records import dumps, encode
 
 # An iteration is 4 x 5 x 2 = 40 steps.
 TRAIN = {
-    "method": "horizon",
+    "method": "paper",
     "seed": 7,
     "num_envs": 4,
     "phase_iterations": 3,
@@ -57,7 +57,7 @@ def begin(
     run.mkdir(parents=True)
     context = {**CONTEXT, "ranks": ranks, "train": {**TRAIN, **train}}
     journal = run / "journal.jsonl"
-    curriculum = create_curriculum(journal, ["mass", "com"], None, context)
+    curriculum = create_curriculum(journal, ["mass", "com"], Paper(), context)
 
     for phase, evidence in enumerate(phases):
         kept = None

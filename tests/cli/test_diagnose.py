@@ -24,7 +24,9 @@ def runs(tmp_path_factory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
     for seed in (0, 1):
         run = folder / f"seed-{seed}"
-        rehearsal = Rehearsal.create(RehearsalCfg(seed=seed), paper_catalogue(), run)
+        rehearsal = Rehearsal.create(
+            RehearsalCfg(method="paper", seed=seed), paper_catalogue(), run
+        )
         list(rehearsal.phases())
         rehearsal.close()
     return sorted(folder.iterdir())

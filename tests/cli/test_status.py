@@ -49,7 +49,7 @@ def run(tmp_path) -> Path:
 @pytest.fixture(scope="module")
 def rehearsal(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("rehearsed") / "run"
-    cfg = RehearsalCfg(groups="mass,com", seed=3)
+    cfg = RehearsalCfg(method="paper", groups="mass,com", seed=3)
     rehearsal = Rehearsal.create(cfg, paper_catalogue(), run)
     list(rehearsal.phases())
     rehearsal.close()
@@ -59,7 +59,7 @@ def rehearsal(tmp_path_factory) -> Path:
 def test_finished_rehearsal(rehearsal, capsys):
     out = status(capsys, rehearsal)
     assert f"{rehearsal}: finished, no frontier is left to try" in out
-    assert "rehearsal by horizon, seed 3" in out
+    assert "rehearsal by paper, seed 3" in out
     data, entries = (
         status_json(capsys, rehearsal),
         replay(rehearsal / "journal.jsonl").entries,
@@ -71,7 +71,7 @@ def test_finished_rehearsal(rehearsal, capsys):
     assert sum(s["share"] for s in data["by_action"].values()) == pytest.approx(1.0)
     assert data["phases"] == len(entries) and data["boundaries"] > 0
     assert data["checkpoint"]["exists"]
-    for key in ("progress", "times", "anchor", "budget", "proposal", "resume"):
+    for key in ("progress", "times", "budget", "proposal", "resume"):
         assert data[key] is None
 
 
@@ -82,7 +82,7 @@ def test_json_has_the_documented_keys(rehearsal, run, capsys):
         assert set(data) == KEYS
         assert set(data["frontiers"][0]) == {
             *("name", "groups", "status", "mastered", "candidate", "failed", "rung"),
-            *("coverage", "last_decision"),
+            *("coverage", "last_level", "last_decision"),
         }
         assert "reason" in data["last_decision"] and "by_action" in data
 
@@ -105,7 +105,7 @@ def test_open_journal_is_a_running_run(run, capsys):
     write_metrics(run)
     out = status(capsys, run)
     assert f"{run}: running, last line" in out and "Go on with" not in out
-    assert "training by horizon from base-mlp, seed 7, 2 ranks" in out
+    assert "training by paper from base-mlp, seed 7, 2 ranks" in out
     curriculum.close()
     assert status_json(capsys, run)["standing"] == "stopped"
 
@@ -180,7 +180,7 @@ def test_run_that_was_given_more_than_its_first_budget(run, capsys):
 
 def test_run_before_its_first_verdict(run, capsys):
     out = status(capsys, stop(run, ()))
-    assert "phase 0: baseline proposal" in out and "verdicts" not in out
+    assert "phase 0: baseline: learn" in out and "verdicts" not in out
 
 
 def test_journal_of_somebodys_own_loop(run, capsys):
@@ -224,7 +224,7 @@ def test_line_being_written_by_a_live_run_is_no_warning(run, capsys):
     [
         (lambda d: b"", "empty, or cut off within its first line"),
         (lambda d: d.replace(b"\n", b"\ngarbage\n", 1), ":2: not JSON"),
-        (lambda d: d.replace(b'"schema":2', b'"schema":7', 1), "schema 7"),
+        (lambda d: d.replace(b'"schema":3', b'"schema":7', 1), "schema 7"),
         (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
     ],
 )

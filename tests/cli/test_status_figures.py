@@ -45,6 +45,7 @@ def test_steps_are_told_by_verdict_and_probes_apart(run, capsys):
             **{"phases": 1, "env_steps": 150, "share": 150 / 530},
             "probe_env_steps": 30,
         },
+        "retreat": {"phases": 0, "env_steps": 0, "share": 0.0, "probe_env_steps": 0},
     }
     rows = [line.split() for line in status(capsys, run).splitlines()]
     assert ["committed", "2", "300", "57%", "20%"] in rows

@@ -25,7 +25,7 @@ TRAIN = {
 LENGTHS = (95, 90, 95, 40, 95)
 
 
-def write_run(run: Path, method="horizon", seed=0, lengths=LENGTHS) -> Path:
+def write_run(run: Path, method="paper", seed=0, lengths=LENGTHS) -> Path:
     """Write the files of a run whose phases had these mean episode lengths."""
     (run / "evidence").mkdir(parents=True)
     context = {
@@ -114,20 +114,22 @@ def write_results(file: Path, *pairs: tuple[str, float]) -> Path:
 
 def test_tables_fit_80_columns_and_hold_every_method(runs, capsys):
     out = study(capsys, *runs)
-    assert "Not at their end yet: horizon seed 0, horizon seed 1, wide seed 0." in out
+    assert "Not at their end yet: paper seed 0, paper seed 1, wide seed 0." in out
     assert "…" not in out and max(map(len, out.splitlines())) <= 80
     for title in ("came to", "time went", "Coverage", "computed again", "diagnostic"):
         assert title in out
-    shown = next(x for x in out.splitlines() if x.startswith("horizon"))
-    assert shown.split(maxsplit=2)[:2] == ["horizon", "2"]
+    shown = next(x for x in out.splitlines() if x.startswith("paper"))
+    assert shown.split(maxsplit=2)[:2] == ["paper", "2"]
     assert "6.0 ± 1.4" in shown
     assert "By the clock, so given and not mastered: wide." in out
 
 
 def test_markdown_holds_the_same_tables(runs, capsys):
     out = study(capsys, *runs, "--markdown")
-    assert "| method | seeds | phases | commits | rollbacks | env steps, M |" in out
-    assert "| horizon | 2 | 6.0 ± 1.4 |" in out
+    assert (
+        "| method | seeds | phases | commits | rollbacks | held | env steps, M |" in out
+    )
+    assert "| paper | 2 | 6.0 ± 1.4 |" in out
     assert out.count("\n|---|") == 8
 
 
@@ -135,7 +137,7 @@ def test_json_holds_runs_and_methods(runs, capsys, tmp_path):
     study(capsys, *runs, "--json", tmp_path / "study.json")
     data = json.loads((tmp_path / "study.json").read_text())
     assert [run["label"] for run in data["runs"]] == [
-        *("horizon seed 0", "horizon seed 1", "wide seed 0")
+        *("paper seed 0", "paper seed 1", "wide seed 0")
     ]
     run = data["runs"][0]
     assert run["recheck"]["agreed"] == run["recheck"]["checked"] == 5
@@ -146,7 +148,7 @@ def test_json_holds_runs_and_methods(runs, capsys, tmp_path):
 
 def test_names_group_runs_into_methods(runs, capsys):
     out = study(capsys, f"mine={runs[0]}", f"mine={runs[1]}", "--markdown")
-    assert "| mine | 2 |" in out and "| horizon |" not in out
+    assert "| mine | 2 |" in out and "| paper |" not in out
 
 
 def test_directory_called_like_a_shipped_policy_goes_by_its_path(
@@ -154,7 +156,7 @@ def test_directory_called_like_a_shipped_policy_goes_by_its_path(
 ):
     monkeypatch.chdir(tmp_path)
     runs[0].rename("core-mlp")
-    assert "| horizon | 1 | 5 |" in study(capsys, "./core-mlp", "--markdown")
+    assert "| paper | 1 | 5 |" in study(capsys, "./core-mlp", "--markdown")
     assert "| core-mlp | 1 |" in study(capsys, "core-mlp", "--markdown")
 
 
@@ -189,10 +191,10 @@ def test_run_without_evidence_says_so(runs, capsys, tmp_path):
 
 
 def test_results_stand_beside_the_signal(runs, capsys, tmp_path):
-    both = write_results(tmp_path / "h.json", ("horizon", 0.31), ("horizon", 0.42))
+    both = write_results(tmp_path / "h.json", ("paper", 0.31), ("paper", 0.42))
     wide = write_results(tmp_path / "w.json", ("some-file.onnx", 0.123))
     out = study(capsys, *runs, "--results", both, f"wide={wide}", "--markdown")
-    rows = [line for line in out.splitlines() if line.startswith("| horizon seed 1")]
+    rows = [line for line in out.splitlines() if line.startswith("| paper seed 1")]
     assert rows[-1].endswith("| 42.0 |")
     assert "| 12.3 |" in out
 
@@ -201,7 +203,7 @@ def test_figures_are_drawn(runs, capsys, tmp_path):
     pytest.importorskip("matplotlib")
     rows = [
         {"method": m, "seed": s, "env_steps": x, "success": x / 10000}
-        for m in ("horizon", "else")
+        for m in ("paper", "else")
         for s in (0, 1)
         for x in (1000, 2000)
     ]
@@ -210,8 +212,8 @@ def test_figures_are_drawn(runs, capsys, tmp_path):
     args = ("--curve", tmp_path / "curve.json", "--results", results)
     out = study(capsys, *runs, *args, "--figures", tmp_path / "figures")
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    stems = {"coverage", "cost-curve", "plateau", "frontiers-horizon-seed-0"}
-    stems |= {"frontiers-horizon-seed-1", "frontiers-wide-seed-0"}
+    stems = {"coverage", "cost-curve", "plateau", "frontiers-paper-seed-0"}
+    stems |= {"frontiers-paper-seed-1", "frontiers-wide-seed-0"}
     assert names == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
     assert out.count("drawn in") == len(stems)
     assert "Success at equal cost" in out
@@ -222,7 +224,7 @@ def test_one_seed_twice_is_a_warning(runs, capsys, tmp_path):
     assert main(["study", str(runs[0]), str(again), "--markdown"]) == 0
     out, err = capsys.readouterr()
     assert "have the same seed" in err
-    assert f"horizon seed 0, {again}" in out
+    assert f"paper seed 0, {again}" in out
 
 
 def test_bad_input_is_one_line(runs, capsys, tmp_path):

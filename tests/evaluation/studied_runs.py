@@ -12,6 +12,7 @@ pytest.importorskip("scipy")
 from horizon_rl.curriculum import (
     Curriculum,
     Evidence,
+    Paper,
 )
 from horizon_rl.curriculum.method import name_of, settings_of
 from horizon_rl.runs.journal import Header, Replay
@@ -20,7 +21,7 @@ from horizon_rl.runs.read import RunFiles
 LONGEST, N = 100, 64
 CONTEXT = {
     "train": {
-        **{"method": "horizon", "seed": 3, "num_envs": 4, "steps": 0, "minutes": 0.0},
+        **{"method": "paper", "seed": 3, "num_envs": 4, "steps": 0, "minutes": 0.0},
         **{"task": {"episode_s": 2.0}, "learner": {"ppo": {"num_steps": 50}}},
     },
     "ranks": 1,
@@ -54,7 +55,7 @@ def make_run(
     *phases: Phase, method=None, name="horizon", seed=3, **changes
 ) -> RunFiles:
     """Run a curriculum through phases; two iterations of 200 env steps each."""
-    curriculum = Curriculum(["mass", "com"], method)
+    curriculum = Curriculum(["mass", "com"], method or Paper())
     for arrays in phases:
         means = {key: float(np.mean(values)) for key, values in arrays.items()}
         figures: dict[str, Any] = {
@@ -72,7 +73,7 @@ def make_run(
         curriculum.tell(evidence)
     context = {**CONTEXT, "train": {**CONTEXT["train"], "seed": seed}}
     header = Header(
-        schema=2,
+        schema=3,
         version="0",
         groups=("mass", "com"),
         method=name_of(curriculum.method),

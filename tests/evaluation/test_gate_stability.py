@@ -10,7 +10,7 @@ from studied_runs import N, first, make_run, phase
 from horizon_rl.curriculum import (
     CurriculumCfg,
     GateCfg,
-    Horizon,
+    Paper,
 )
 from horizon_rl.evaluation.studies.gate_stability import measure_gate_stability
 
@@ -27,9 +27,7 @@ def test_policy_never_fails_itself_on_the_same_scenarios():
 
 
 def test_error_slack_lets_a_policy_pass_against_itself():
-    method = Horizon(
-        cfg=CurriculumCfg(gates=GateCfg(error_slack=0.1, return_margin=0.5))
-    )
+    method = Paper(cfg=CurriculumCfg(gates=GateCfg(error_slack=0.1, return_margin=0.5)))
     found = measure_gate_stability(
         make_run(first(), phase(), method=method), np.random.default_rng(0)
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from evidence import FALLS, GOOD
 
-from horizon_rl.curriculum import CheckpointRef, CurriculumCfg
+from horizon_rl.curriculum import CheckpointRef, CurriculumCfg, Paper
 from horizon_rl.runs.journal import (
     Journal,
     committed_folder,
@@ -33,7 +33,7 @@ from horizon_rl.support.errors import InputError
 def path(tmp_path: Path) -> Path:
     """A journal of six phases."""
     path = tmp_path / "journal.jsonl"
-    curriculum = create_curriculum(path, ["mass", "com"], context={"seed": 3})
+    curriculum = create_curriculum(path, ["mass", "com"], Paper(), {"seed": 3})
     for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD):
         curriculum.tell(evidence)
     curriculum.close()
@@ -49,7 +49,7 @@ def edit_line(path: Path, number: int, old: str, new: str) -> None:
 
 def test_header_says_what_the_run_was_started_with(path):
     header = replay(path).header
-    assert header.schema == 2
+    assert header.schema == 3
     assert header.groups == ("mass", "com")
     assert header.curriculum == CurriculumCfg()
     assert header.context == {"seed": 3}
@@ -65,7 +65,7 @@ def test_every_line_is_plain_json_with_reason_and_levels(path):
 
 
 def test_resumed_run_goes_on_as_if_never_stopped(path, tmp_path):
-    whole = create_curriculum(tmp_path / "whole.jsonl", ["mass", "com"])
+    whole = create_curriculum(tmp_path / "whole.jsonl", ["mass", "com"], Paper())
     for evidence in (GOOD, FALLS, GOOD, GOOD, FALLS, GOOD, GOOD, FALLS):
         whole.tell(evidence)
     resumed = resume_curriculum(path)
@@ -111,8 +111,8 @@ def test_torn_line_is_cut_away_before_the_next_is_written(path):
         (4, "{", "garbage {", ":4: not JSON"),
         (4, '"length":0.95', '"length":0.96', ":4: checksum does not match"),
         (4, '"length":0.95', '"length":NaN', ":4: not JSON: NaN"),
-        (1, '"schema":2', '"schema":3', ":1: schema 3, written by horizon-rl"),
-        (1, '"schema":2', '"shema":1', ":1: no schema version"),
+        (1, '"schema":3', '"schema":4', ":1: schema 4, written by horizon-rl"),
+        (1, '"schema":3', '"shema":1', ":1: no schema version"),
         (1, '"alpha":0.4', '"alpha":0.5', ":1: checksum does not match"),
     ],
 )

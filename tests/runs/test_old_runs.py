@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 from small_runs import actions, finish, journal, resume
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Clock, EarlyCfg, Horizon
+from horizon_rl.curriculum import Clock, EarlyCfg, Paper
 from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.rehearsal import Rehearsal
 from horizon_rl.runs.journal import replay
@@ -46,7 +46,7 @@ def test_journal_replays_with_the_method_that_its_settings_imply(name):
         assert isinstance(method, Clock)
     else:
         looks = (0.5,) if name == "training" else ()
-        assert isinstance(method, Horizon) and method.early.looks == looks
+        assert isinstance(method, Paper) and method.early.looks == looks
         assert method.early == EarlyCfg(
             looks=looks, min_episodes=method.early.min_episodes
         )
@@ -68,7 +68,7 @@ def test_status_summarises_it(name, capsys):
     shown = json.loads(capsys.readouterr().out)
     kind = "rehearsal" if name == "rehearsal" else "training"
     assert (shown["kind"], shown["standing"]) == (kind, "stopped")
-    assert shown["method"] == ("linear" if name == "clock" else "horizon")
+    assert shown["method"] == ("linear" if name == "clock" else "paper")
     assert shown["phases"] == len(ACTIONS.get(name, range(12)))
     assert shown["resume"] and shown["checkpoint"]["exists"]
     assert main(["status", str(RUNS / name)]) == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from evidence import FALLS, GOOD
 
-from horizon_rl.curriculum import CheckpointRef, Episodes
+from horizon_rl.curriculum import CheckpointRef, Episodes, Paper
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
 from horizon_rl.runs.journal import create_curriculum
@@ -29,7 +29,7 @@ def write(tmp_path):
 
     def make(context):
         directory = RunDirectory.create(tmp_path / "run")
-        curriculum = create_curriculum(directory.journal, ["mass"], None, context)
+        curriculum = create_curriculum(directory.journal, ["mass"], Paper(), context)
         for phase, evidence in enumerate((GOOD, FALLS)):
             directory.write_evidence(phase, Episodes(NONE, NONE, NONE), {})
             times = PhaseTimes(phase=phase, train_s=3.0, probe_s=2.0, settle_s=1.0)

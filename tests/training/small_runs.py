@@ -60,11 +60,14 @@ def tiny(
 ) -> TrainCfg:
     """Return settings of three phases of four iterations, in the groups mass and com.
 
+    By the paper's rule, whose levels are known beforehand.
+
     Fields of the curriculum's settings may be among the changes.
     """
     names = {field.name for field in fields(CurriculumCfg)}
     inner = {name: changes.pop(name) for name in names & changes.keys()}
     cfg = TrainCfg(
+        method="paper",
         groups="mass,com",
         num_envs=WORLDS,
         phase_iterations=1,

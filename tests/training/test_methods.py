@@ -34,7 +34,7 @@ def both(level: float) -> dict[str, float]:
         ("wide", [both(1.0), both(1.0), both(1.0)]),
         ("linear", [both(0.0), both(0.25), both(0.5)]),
         ("joint", [both(0.0), both(0.05), both(0.1)]),
-        ("horizon", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
+        ("paper", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
         ("no-rollback", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
         ("feasibility-only", [both(0.0), {"mass": 0.05, "com": 0.0}, both(0.05)]),
     ],

@@ -121,7 +121,7 @@ def test_nan_on_a_frontier_is_rolled_back_and_the_run_goes_on(tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "phase"),
-    [("horizon", 0), ("base", 0), ("base", 1), ("no-rollback", 1)],
+    [("paper", 0), ("base", 0), ("base", 1), ("no-rollback", 1)],
 )
 def test_nan_where_nothing_is_rolled_back_stops_with_sound_weights(
     method, phase, tmp_path

@@ -78,13 +78,11 @@ class Evidence:
         # Numpy scalars would not survive JSON, and NaN is no measurement.
         counts: dict[str, type] = {"aborted": bool}
         counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
+        finite = {k: float(v) for k, v in self.probed.items() if math.isfinite(v)}
+        object.__setattr__(self, "probed", finite)
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name == "outcomes":
-                continue
-            if each.name == "probed":
-                finite = {k: float(v) for k, v in value.items() if math.isfinite(v)}
-                object.__setattr__(self, "probed", finite)
+            if each.name in ("probed", "outcomes"):
                 continue
             if count := counts.get(each.name):
                 if not (math.isfinite(value) and value >= 0):
