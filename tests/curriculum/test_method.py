@@ -75,7 +75,7 @@ def test_commit_sets_the_reference_and_a_rollback_leaves_it():
 
 
 def test_evidence_on_record_says_what_it_was_compared_with():
-    curriculum = Curriculum(["mass"])
+    curriculum = Curriculum(["mass"], Paper())
     curriculum.tell(MEASURED)
     decision = curriculum.tell(replace(MEASURED, checkpoint_error=0.32))
     assert decision.verdict.preserved is False, "0.32 is more than 5 % above 0.3"

@@ -36,6 +36,7 @@ from horizon_rl.runs.lines import (
     parse_line,
     to_line,
 )
+from horizon_rl.runs.migration import migrate_header
 from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
 from horizon_rl.support.errors import InputError
@@ -250,29 +251,7 @@ def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
 def _parse_header(line: bytes, where: str) -> Header:
     # The schema comes first: a newer one may differ in all the rest.
     check_schema(parse_json(line, where), where)
-    return decode_record(Header, _migrate(parse_line(line, where)), where)
-
-
-def _migrate(header: dict[str, Any]) -> dict[str, Any]:
-    """Give an old header the method that it means: see `SCHEMA`."""
-    header = _name_paper(header) if header["schema"] < 3 else header
-    if "method" in header or not isinstance(header.get("curriculum"), dict):
-        return header
-    if header["curriculum"].get("clock"):
-        return {**header, "method": "clock", "settings": {}}
-    context = header.get("context")
-    train = context.get("train") if isinstance(context, dict) else None
-    early = train.get("early") if isinstance(train, dict) else None
-    settings = {"early": early} if early else {}
-    return {**header, "method": "paper", "settings": settings}
-
-
-def _name_paper(data: Any) -> Any:
-    """Call the method `horizon` by its present name, wherever a header has it."""
-    if not isinstance(data, dict):
-        return data
-    named = {key: _name_paper(value) for key, value in data.items()}
-    return named | {"method": "paper"} if data.get("method") == "horizon" else named
+    return decode_record(Header, migrate_header(parse_line(line, where)), where)
 
 
 def _verify(

@@ -215,6 +215,7 @@ class Horizon:
             failed=proposal.levels,
             trail=(),
             reference=reference,
+            trained=True,
         )
 
     def _retreat(self, state: GovernorState, proposal: Proposal) -> GovernorState:

@@ -5,7 +5,7 @@ are taken from the episodes again, and the gates are written out a second time: 
 of the code that judged the run is used.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -60,7 +60,7 @@ def recheck(run: RunFiles) -> Recheck:
         trained = entry.evidence.iterations > 0
         numbers = recompute(arrays, reference, run.longest, trained=trained)
         preserved = None
-        if method.cfg.gates.preservation and any(map(_commits, run.entries[:phase])):
+        if method.cfg.gates.preservation and _has_commit(run.entries[:phase], method):
             preserved = judge_gate_c(numbers, anchor, method)
         checked += 1
         aborted += entry.evidence.aborted
@@ -213,6 +213,12 @@ def _commits(entry: Entry) -> bool:
     return entry.decision.action == "commit"
 
 
+def _has_commit(entries: Iterable[Entry], method: Method) -> bool:
+    """Tell whether there is something to preserve; HORIZON asks it of its own work."""
+    any_will_do = not isinstance(method, Horizon)
+    return any(_commits(e) and (e.evidence.iterations or any_will_do) for e in entries)
+
+
 def _compare_numbers(
     numbers: Numbers, entry: Entry, differences: list[float]
 ) -> list[str]:
@@ -274,8 +280,12 @@ def _after_failure(
         return decision.action
     scouts = entry.proposal.scouts or {}
     kept = (name for name, levels in scouts.items() if levels == decision.levels)
-    lengths = (numbers.get(f"{name}_length") or 0.0 for name in kept)
-    backed = any(length >= cfg.gates.min_length for length in lengths)
+    x = _or_nan(numbers)
+    backed = any(
+        x.get(f"{name}_length", np.nan) >= cfg.gates.min_length
+        and x.get(f"{name}_error", np.nan) <= cfg.gates.max_error
+        for name in kept
+    )
     return "commit" if backed and preserved is not False else "rollback"
 
 
