@@ -21,6 +21,7 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
+from horizon_rl.curriculum.entry import in_vain
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
@@ -226,7 +227,7 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     console.print(f"Finished: {run.ended}.")
     entries = run.curriculum.entries
     total = max(1, run.curriculum.state.env_steps)
-    lost = sum(e.evidence.env_steps for e in entries if not e.decision.keeps_weights)
+    lost = sum(entry.evidence.env_steps for entry in in_vain(entries))
     actions = Counter(entry.decision.action for entry in entries)
     verdicts = ", ".join(f"{done} {actions[action]}" for action, done in DONE.items())
     console.print(

@@ -44,6 +44,18 @@ def last_commit(entries: Sequence[Entry]) -> CheckpointRef | None:
     return next(filter(None, kept), None)
 
 
+def in_vain(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the phases that were rolled back, with those on hold before them."""
+    lost, on_hold = [], []
+    for entry in entries:
+        on_hold.append(entry)
+        if entry.decision.action == "rollback":
+            lost += on_hold
+        if entry.decision.action != "hold":
+            on_hold = []
+    return lost
+
+
 def last_try(frontier: Frontier, entries: Sequence[Entry]) -> Entry | None:
     """Return the phase that last had a frontier on trial, alone or with others."""
     tries = (e for e in reversed(entries) if e.proposal.level_of(frontier) is not None)

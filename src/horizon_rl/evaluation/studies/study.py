@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from horizon_rl.curriculum.entry import in_vain
 from horizon_rl.evaluation.statistics import Spread, spread_by_column
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic, diagnose
 from horizon_rl.evaluation.studies.gate_stability import (
@@ -46,7 +47,7 @@ class Costs:
     env_steps: int
     """Of judged phases, rolled-back ones and probes included."""
     rolled_back_share: float | None
-    """Share of env steps in phases that were rolled back."""
+    """Share of env steps in phases that were rolled back, or on hold before that."""
     probe_share: float | None
     """Share of env steps in probes."""
     time_s: float | None
@@ -173,9 +174,7 @@ def measure_costs(run: RunFiles) -> Costs:
     entries, per_iteration = run.entries, run.steps_per_iteration
     actions = [entry.decision.action for entry in entries]
     total = sum(e.evidence.env_steps for e in entries)
-    failed = sum(
-        e.evidence.env_steps for e in entries if e.decision.action == "rollback"
-    )
+    failed = sum(entry.evidence.env_steps for entry in in_vain(entries))
     trained = sum(e.evidence.iterations for e in entries) * (per_iteration or 0)
     seconds = run.phase_times().sum(axis=0)
     time_s = float(seconds.sum())
