@@ -58,10 +58,23 @@ def test_results_file_gives_column_all_at_severity_half(tmp_path):
     file = tmp_path / "results.json"
     file.write_text(json.dumps([result(0.5, 0.25), result(1.0, 0.1)]))
     assert [(r.policy, r.success) for r in read_results(file)] == [("horizon", 0.25)]
+    assert read_results(file)[0].measure == "ood 0.5, all"
     assert read_results(file, "mine")[0].policy == "mine"
     file.write_text(json.dumps(result(1.0, 0.1)))
     with pytest.raises(InputError, match="--severity 0.5"):
         read_results(file)
+
+
+def test_area_of_the_curve_is_taken_where_there_is_one(tmp_path):
+    suite = {"name": "curve", "draw": "test", "hash": "c", "severity": None}
+    curve = {"all": {"area": 0.4}, "core": {"area": 0.6}}
+    columns = {"all@0.5": {"success": 0.9}}
+    one = {"policy": "horizon", "suite": suite, "columns": columns, "curve": curve}
+    old = {"name": "ood", "hash": "a", "severity": 0.5}
+    half = {"policy": "wide", "suite": old, "columns": {"all": {"success": 0.2}}}
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps([half, one]))
+    assert read_results(file) == [Result("horizon", 0.4, "c", "area of all")]
 
 
 def test_curves_are_compared_at_the_cost_all_reached():

@@ -36,8 +36,9 @@ class StudyCmd:
     a run of their own. Those of one NAME are the training seeds of one method; without it, a
     run's method is its name."""
     results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
-    """Results of `horizon eval --json` at severity 0.5, matched by the policy's name or
-    path. Several of one name are matched in the order of its runs."""
+    """Results of `horizon eval --curve --json`, or of older ones at severity 0.5, matched
+    by the policy's name or path. Several of one name are matched in the order of its
+    runs."""
     curve: Path | None = None
     """Success of checkpoints on the way, a JSON list of rows with method, seed,
     env_steps and success."""

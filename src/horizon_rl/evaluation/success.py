@@ -14,7 +14,10 @@ from horizon_rl.runs.read import NUMBER, RunFiles, find
 from horizon_rl.support.errors import InputError, unknown
 
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
-"""What success out of distribution is here."""
+"""What success out of distribution is where there is no curve."""
+AT_SEVERITY = f"{SUITE} {SEVERITY:g}, {COLUMN}"
+AREA = f"area of {COLUMN}"
+"""Mean success over the severities of the curve: what it is where there is one."""
 SHARES = (0.25, 0.5, 1.0)
 """Shares of the common cost at which success is compared."""
 
@@ -26,6 +29,8 @@ class Result:
     policy: str
     success: float
     suite_hash: str
+    measure: str = AT_SEVERITY
+    """What of it was measured: `AREA` or `AT_SEVERITY`."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +67,31 @@ def read_results(file: Path, name: str | None = None) -> list[Result]:
     found = find_results(data if isinstance(data, list) else [data], name)
     if not found:
         raise InputError(
-            f"{file}: no success in column '{COLUMN}' of suite '{SUITE}'; accepted: what "
-            f"`horizon eval --severity {SEVERITY:g} --json FILE` writes"
+            f"{file}: no curve, nor success in column '{COLUMN}' of suite '{SUITE}'; "
+            "accepted: what `horizon eval --curve --json FILE` writes, or with "
+            f"`--severity {SEVERITY:g}`"
         )
     return found
 
 
 def find_results(records: Iterable[Any], name: str | None = None) -> list[Result]:
-    """Return the success of every policy among evaluations; others are passed over."""
-    found = []
+    """Return the success of every policy among evaluations; others are passed over.
+
+    Where there are curves, only their areas: one severity is no substitute.
+    """
+    found: dict[str, list[Result]] = {AREA: [], AT_SEVERITY: []}
     for record in records:
         suite = find(record, dict, "suite") or {}
-        success = find(record, NUMBER, "columns", COLUMN, "success")
         policy = find(record, str, "policy")
-        mine = (suite.get("name"), suite.get("severity")) == (SUITE, SEVERITY)
-        if mine and success is not None and policy is not None:
-            found.append(Result(name or policy, success, str(suite.get("hash"))))
-    return found
+        area = find(record, NUMBER, "curve", COLUMN, "area")
+        success = find(record, NUMBER, "columns", COLUMN, "success")
+        if (suite.get("name"), suite.get("severity")) != (SUITE, SEVERITY):
+            success = None
+        for measure, value in ((AREA, area), (AT_SEVERITY, success)):
+            if value is not None and policy is not None:
+                digest = str(suite.get("hash"))
+                found[measure].append(Result(name or policy, value, digest, measure))
+    return found[AREA] or found[AT_SEVERITY]
 
 
 def match_results(
@@ -107,8 +120,8 @@ def match_results(
     for paths, values in given.items():
         if len(paths) != len(values) or by_run.keys() & set(paths):
             raise InputError(
-                f"{', '.join(map(str, paths))}: {len(values)} result(s) at severity "
-                f"{SEVERITY:g}; accepted: one for each run, in the same order "
+                f"{', '.join(map(str, paths))}: {len(values)} result(s) of "
+                f"'{results[0].measure}'; accepted: one for each run, in the same order "
                 "(--curve takes several)"
             )
         by_run |= dict(zip(paths, values, strict=True))

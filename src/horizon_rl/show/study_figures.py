@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.evaluation.studies.study import Study
-from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import (
@@ -18,8 +17,6 @@ from horizon_rl.show.plotting import (
     new_figure,
     save_figure,
 )
-
-SUCCESS = f"success in {SUITE} {SEVERITY:g}, {COLUMN}, %"
 
 
 def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Path]:
@@ -136,7 +133,7 @@ def plateau_figure(study: Study) -> Any:
         "best episode length in the run's own ranges, % of the longest\n"
         "(gate L's window, moving mean over 5 % of the run)"
     )
-    axes.set_ylabel(SUCCESS)
+    axes.set_ylabel(f"success, {study.success_measure}, %")
     axes.grid(alpha=0.3)
     add_legend(figure, len(study.methods))
     return figure

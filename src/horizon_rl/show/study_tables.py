@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic
 from horizon_rl.evaluation.studies.plateau import LengthTrend
 from horizon_rl.evaluation.studies.study import MethodStudy, Study
-from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
 from horizon_rl.show.numbers import NONE, show_number, show_percent, show_spread
 from horizon_rl.show.table import Table, tabulate
 
@@ -170,7 +169,7 @@ def length_trends_table(study: Study) -> Table:
             ("gate L's\nwindow, %", lambda run: best(run.length_trends.window)),
             ("no late\ngain", lambda run: has_plateau(run.length_trends.window)),
             (
-                f"{SUITE} {SEVERITY:g}\n{COLUMN}, %",
+                f"{study.success_measure},\n%",
                 lambda run: show_percent(run.ood_success),
             ),
         ],

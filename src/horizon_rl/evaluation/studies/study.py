@@ -20,6 +20,7 @@ from horizon_rl.evaluation.studies.gate_stability import (
 from horizon_rl.evaluation.studies.plateau import LengthTrends, find_length_trends
 from horizon_rl.evaluation.studies.recheck import Recheck, recheck
 from horizon_rl.evaluation.success import (
+    AREA,
     Curve,
     CurvePoint,
     Result,
@@ -76,7 +77,7 @@ class StudiedRun:
     gate_stability: GateStability
     length_trends: LengthTrends
     ood_success: float | None
-    """Success in column `all` of suite `ood` at severity 0.5."""
+    """Success out of distribution: the area of `all`, or one severity of older files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +99,8 @@ class Study:
     runs: tuple[StudiedRun, ...]
     methods: tuple[MethodStudy, ...]
     curves: tuple[Curve, ...]
+    success_measure: str
+    """What `ood_success` of the runs is."""
     diagnostic: Diagnostic
     left_out_of_diagnostic: int
     """Runs without gate C, which are not pooled with those that have it."""
@@ -164,6 +167,7 @@ def study(
             for name, mine in by_name.items()
         ),
         curves=make_curves(points) if points else (),
+        success_measure=results[0].measure if results else AREA,
         diagnostic=diagnose([run.journal for run in gated]),
         left_out_of_diagnostic=len(runs) - len(gated),
     )

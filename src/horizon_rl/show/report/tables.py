@@ -25,8 +25,10 @@ def describe_run(run: ReportedRun) -> str:
     return ". ".join(sentences) + "."
 
 
-def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
-    """Lay out what every run came to."""
+def runs_table(
+    runs: Sequence[ReportedRun], measure: str, notes: tuple[str, ...]
+) -> Table:
+    """Lay out what every run came to, success by its `measure`."""
     return tabulate(
         "The runs",
         runs,
@@ -38,7 +40,7 @@ def runs_table(runs: Sequence[ReportedRun], notes: tuple[str, ...]) -> Table:
             ("env steps", lambda run: show_count(run.summary.env_steps)),
             ("mean level", lambda run: f"{run.summary.difficulty:.3f}"),
             ("mean coverage", lambda run: show_number(mean_coverage(run), ".0%")),
-            ("ood 0.5, all", lambda run: show_number(run.studied.ood_success, ".1%")),
+            (measure, lambda run: show_number(run.studied.ood_success, ".1%")),
         ],
         notes,
     )
