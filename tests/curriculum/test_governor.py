@@ -50,8 +50,8 @@ def shows(
     found = zip(names, (outward + " " + within).split(), strict=True)
     probed = {f"{name}_length": float(value) for name, value in found}
     probed |= {f"{name}_error": 0.2 for name in names if name.startswith("within")}
-    measured = replace(GOOD, length=length, length_se=0.02, anchor_error=0.1)
-    return replace(measured, **{"probed": probed, **changes})
+    measured = {"length_se": 0.02, "anchor_error": 0.1, "iterations": 100}
+    return replace(GOOD, **{"length": length, "probed": probed, **measured, **changes})
 
 
 def test_leap_hold_pass_stall_half_way_rollback_smaller_leap_consolidate_end():
@@ -118,8 +118,17 @@ def test_stake_is_halved_by_a_failure_and_doubled_by_a_pass():
     assert proposal and proposal.levels == {"mass": 0.3214}
     curriculum.tell(shows(0.9))
     assert curriculum.state.stake == 0.25
-    curriculum = after(LEAPT, *5 * flat)
+    patient = Horizon(leap=replace(LEAP, idle_phases=10))
+    curriculum = after(LEAPT, *5 * flat, method=patient)
     assert curriculum.state.stake == LEAP.min_stake
+
+
+def test_run_ends_when_proposals_in_a_row_gain_nothing():
+    """A leap that fails time and again does not go on forever: here, three times."""
+    curriculum = after(LEAPT, *3 * (shows(0.4), shows(0.4)))
+    assert [e.proposal.kind for e in curriculum.entries[1:]] == ["leap"] * 6
+    assert curriculum.ask() is None
+    assert curriculum.state.ended == "no leap is left to try"
 
 
 def test_miss_within_the_error_is_no_failure():
@@ -181,6 +190,13 @@ def test_gate_c_holds_for_every_size_of_body_and_at_level_zero(changes, words):
     assert curriculum.decide(shows(0.95)).verdict.passed
     verdict = curriculum.decide(shows(0.95, **changes)).verdict
     assert verdict.preserved is False and verdict.reason == words
+
+
+def test_start_that_was_trained_elsewhere_is_no_reference_for_gate_c():
+    confirmed = after(replace(LEAPT, iterations=0))
+    forgets = shows(0.95, "0.95 0.60 0.20", checkpoint_error=0.5)
+    assert confirmed.tell(forgets).action == "commit"
+    assert not confirmed.decide(forgets).verdict.passed
 
 
 def test_anchor_is_that_of_the_first_commit():

@@ -140,6 +140,8 @@ def test_group_that_was_not_scouted_alone_stays():
     found = survival(0.9, together=(0.9, 0.9, 0.9), com=(0.9, 0.9, 0.9))
     levels = choose_leap({"mass": 1.0, "com": 0.2}, found, 0.7, BY_GROUP)
     assert levels == {"mass": 1.0, "com": 1.0}
+    partly = {**found, "mass 0.25": 0.9}
+    assert choose_leap({"mass": 0.5, "com": 0.2}, partly, 0.7, BY_GROUP)["mass"] == 0.5
 
 
 def test_policy_below_the_goal_leaps_only_where_nothing_is_lost():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg
+from horizon_rl.curriculum import CurriculumCfg, LeapCfg
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg, run_to_end
 from horizon_rl.runs.journal import replay
@@ -78,6 +78,7 @@ def kill_and_resume(method: str, tmp_path: Path) -> None:
         groups="mass,com",
         seed=3,
         curriculum=CurriculumCfg(max_phases=40),
+        leap=LeapCfg(stake=0.5),
     )
     expected = [e.decision for e in run_to_end(cfg, PAPER).curriculum.entries]
     assert {d.action for d in expected} == ACTIONS[method]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, phase_rng
+from horizon_rl.curriculum import CurriculumCfg, LeapCfg, phase_rng
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import (
     Rehearsal,
@@ -25,6 +25,8 @@ PAPER = paper_catalogue()
 
 
 PUBLISHED = RehearsalCfg(method="paper")
+BOLD = RehearsalCfg(leap=LeapCfg(stake=0.5))
+"""Leaps so far that some fail."""
 
 
 def test_rehearsal_of_the_papers_rule_meets_every_kind_of_verdict_and_ends():
@@ -42,7 +44,7 @@ def test_rehearsal_of_the_papers_rule_meets_every_kind_of_verdict_and_ends():
 
 
 def test_rehearsal_of_the_governor_leaps_holds_stalls_and_retreats():
-    rehearsal = run_to_end(RehearsalCfg(), PAPER)
+    rehearsal = run_to_end(BOLD, PAPER)
     decisions = [entry.decision for entry in rehearsal.curriculum.entries]
     assert {d.kind for d in decisions} == {"baseline", "leap", "consolidate"}
     assert {d.action for d in decisions} == {"commit", "hold", "rollback"}
@@ -50,9 +52,9 @@ def test_rehearsal_of_the_governor_leaps_holds_stalls_and_retreats():
     assert rehearsal.curriculum.state.difficulty > 0.4
 
 
-@pytest.mark.parametrize("method", ["horizon", "paper"])
-def test_summary_adds_up(method):
-    rehearsal = run_to_end(RehearsalCfg(method=method), PAPER)
+@pytest.mark.parametrize("cfg", [BOLD, PUBLISHED], ids=["horizon", "paper"])
+def test_summary_adds_up(cfg):
+    rehearsal = run_to_end(cfg, PAPER)
     summary, entries = summarise(rehearsal), rehearsal.curriculum.entries
     trained = sum(e.evidence.iterations for e in entries)
     steps = trained * RehearsalCfg().learner.phase_env_steps
@@ -75,7 +77,7 @@ def test_part_that_was_committed_is_measured_at_its_own_weights():
     """A phase on hold has moved on: it is no reference for the commit before it."""
     compared = 0
     for seed in range(5):
-        entries = run_to_end(RehearsalCfg(seed=seed), PAPER).curriculum.entries
+        entries = run_to_end(replace(BOLD, seed=seed), PAPER).curriculum.entries
         for k, entry in enumerate(entries[:-2]):
             held, after = entries[k + 1], entries[k + 2]
             if entry.decision.levels and held.decision.action == "hold":
@@ -181,7 +183,7 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
 @pytest.mark.parametrize("method", ["horizon", "paper"])
 def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(method, tmp_path):
     limit = CurriculumCfg(max_phases=25)
-    cfg = RehearsalCfg(method=method, seed=1, curriculum=limit)
+    cfg = replace(BOLD, method=method, seed=1, curriculum=limit)
     whole = run_to_end(cfg, PAPER)
     rehearsal = Rehearsal.create(cfg, PAPER, tmp_path)
     for _ in range(25):

@@ -47,7 +47,7 @@ class LeapCfg:
     anchor_margin: float = 1.0
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: int = 10
-    """Phases in a row that may train on without a leap before the run ends."""
+    """Proposals in a row that may gain no level before the run ends."""
 
     def __post_init__(self):
         require("stake", self.stake, self.min_stake, 1.0)
@@ -112,7 +112,7 @@ def choose_leap(
     alone = {
         group: losses(here, [survival[f"{group} {rung:g}"] for rung in cfg.rungs])
         for group in levels
-        if f"{group} {cfg.rungs[0]:g}" in survival
+        if all(f"{group} {rung:g}" in survival for rung in cfg.rungs)
     }
     if not alone:
         return between(levels, limit, share)

@@ -55,7 +55,7 @@ class GovernorState(State):
     trail: tuple[float, ...] = ()
     """Episode lengths at the end of the phases held at the present levels."""
     idle: int = 0
-    """Phases since the last leap was proposed."""
+    """Proposals since levels were last gained; a phase on hold is no other."""
     anchor: dict[str, float] = field(default_factory=dict)
     """Tracking error at level 0 of the first commit: whole, and by size of body."""
     trained: bool = False
@@ -102,6 +102,8 @@ class Horizon:
             after = self._commit_part(after, proposal, levels)
         else:
             after = self._retreat(after, proposal)
+        if after.mastered != before.mastered:
+            after = replace(after, idle=0)
         following = self._propose(after, proposal if action == "hold" else None)
         part = levels if action == "commit" and not verdict.passed else None
         reason = _explain(proposal, action, verdict, part)
@@ -251,13 +253,15 @@ class Horizon:
             reason = "half way to where a leap stalled"
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
-        if gain >= cfg.min_gain or (gain > 0.0 and arrives):
-            return self._try(replace(state, idle=0), "leap", levels, reason)
-        if state.idle >= cfg.idle_phases:
+        leaps = gain >= cfg.min_gain or (gain > 0.0 and arrives)
+        # Not since the last leap: one that fails time and again would go on forever.
+        if state.idle + (not leaps) > cfg.idle_phases:
             return replace(state, ended="no leap is left to try")
+        state = replace(state, idle=state.idle + 1)
+        if leaps:
+            return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is recoverable yet"
-        idle = replace(state, idle=state.idle + 1)
-        return self._try(idle, "consolidate", mastered, f"{reason}: train on")
+        return self._try(state, "consolidate", mastered, f"{reason}: train on")
 
     def _try(
         self, state: GovernorState, kind: Kind, levels: Levels, reason: str
