@@ -3,7 +3,7 @@
     pip install horizon-rl gymnasium
     python examples/gymnasium_curriculum.py
 
-A cart balances a pole while the physics of pole, cart and motor widens group by group.
+A cart balances a pole while the physics of pole, cart and motor widens by leaps.
 The learner is as small as one can be: four weights, searched by the cross-entropy
 method. Two classes tell the package's own training loop what it needs: `CartPoles`, the
 worlds, and `CrossEntropy`, the learner.
@@ -42,7 +42,7 @@ mass = { baseline = [0.9, 1.1], limit = [0.2, 8.0], unit = "kg" }
 force = { baseline = [9.0, 11.0], limit = [1.0, 40.0], unit = "N" }
 """)
 # Errors are distances from the centre here, in metres: of a few centimetres 5 % is noise.
-CFG = CurriculumCfg(gates=GateCfg(max_error=0.3, error_slack=0.05), min_step=0.1)
+CFG = CurriculumCfg(gates=GateCfg(max_error=0.3, error_slack=0.05))
 FIELDS = {
     "pole.length": "length",
     "pole.mass": "masspole",
@@ -143,7 +143,7 @@ class CrossEntropy(Learner):
         self._weights, self._spread = snapshot
 
 
-def main(seed: int = 0, phases: int = 24) -> list[Entry]:
+def main(seed: int = 0, phases: int = 14) -> list[Entry]:
     """Widen the physics for so many phases; return what was decided, and why."""
     method = Horizon(cfg=replace(CFG, max_phases=phases))
     curriculum = Curriculum(CATALOGUE.names, method)
@@ -161,5 +161,5 @@ def main(seed: int = 0, phases: int = 24) -> list[Entry]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Widen CartPole's physics.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--phases", type=int, default=24)
+    parser.add_argument("--phases", type=int, default=14)
     main(**vars(parser.parse_args()))

@@ -35,7 +35,7 @@ from horizon_rl.curriculum import (
     Entry,
     Episodes,
     GateCfg,
-    Horizon,
+    Paper,
     ProbeSet,
     phase_rng,
 )
@@ -230,7 +230,9 @@ def train(
     seed: int = 0,
 ) -> list[Entry]:
     """Widen the events' ranges as long as the policy stays recoverable."""
-    curriculum = Curriculum(CATALOGUE.names, Horizon(cfg=cfg))
+    # mjlab's worlds share their ranges: every level that HORIZON scouts would cost all of
+    # them an episode. The paper's rule needs no scouts.
+    curriculum = Curriculum(CATALOGUE.names, Paper(cfg=cfg))
     worlds, learner = MjlabWorlds(env, seed), RunnerLearner(runner, iterations)
     for event in run_phases(curriculum, worlds, learner):
         if isinstance(event, Entry):

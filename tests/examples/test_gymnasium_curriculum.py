@@ -1,4 +1,4 @@
-"""The Gymnasium example: it runs on the core alone, and its frontiers move both ways."""
+"""The Gymnasium example: it runs on the core alone, leaps, and takes back what failed."""
 
 import subprocess
 import sys
@@ -14,19 +14,21 @@ CODE = """
 import sys
 from gymnasium_curriculum import CATALOGUE, main
 
-entries = main(seed=0, phases=14)
+entries = main(seed=2, phases=14)
 heavy = {"torch", "mujoco", "mjbatch", "rsl_rl"} & sys.modules.keys()
 assert not heavy, f"the core needs none of {heavy}"
 
 actions = [entry.decision.action for entry in entries]
-assert actions.count("commit") >= 6, actions
-assert actions.count("rollback") >= 2, actions
+assert actions.count("commit") >= 4, actions
+assert {"hold", "rollback"} <= {*actions}, actions
+kinds = [entry.proposal.kind for entry in entries]
+assert kinds.count("leap") >= 4, kinds
 # A level that failed is taken back: what follows builds on the checkpoint's.
 for entry, after in zip(entries, entries[1:]):
     if entry.decision.action == "rollback":
         assert after.proposal.mastered == entry.proposal.mastered
 reached = entries[-1].proposal.mastered
-assert min(reached.values()) >= 0.1, reached
+assert min(reached.values()) >= 0.5, reached
 print("widest:", CATALOGUE.ranges(reached)["pole.length"])
 """
 

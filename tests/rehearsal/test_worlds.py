@@ -77,12 +77,6 @@ def test_sets_of_one_phase_share_their_noise_whenever_they_are_probed():
     assert off == pytest.approx(off[:1] * 4, abs=1e-9) and off[0] != 0.0
 
 
-def test_a_policy_that_has_not_acted_has_no_episodes():
-    worlds = SyntheticWorlds(CFG, 0)
-    worlds.begin(0, AtLevels(LEVELS))
-    assert len(worlds.episodes()) == 0
-
-
 def test_phase_after_a_commit_has_its_reference_and_scouts():
     method = Horizon()
     state, _ = method.step(

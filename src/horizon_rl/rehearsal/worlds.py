@@ -14,7 +14,6 @@ from horizon_rl.rehearsal.synthetic import (
     train,
 )
 from horizon_rl.support.errors import InputError
-from horizon_rl.training.loop import NO_EPISODES
 from horizon_rl.training.protocols import Iteration, Learner, Worlds
 
 
@@ -30,18 +29,15 @@ class SyntheticWorlds(Worlds):
         self.levels = _levels_of(distribution)
         rng = phase_rng(self._seed, phase)
         self._noise = self._cfg.noise * rng.standard_normal(4)
-        self._acted: SyntheticPolicy | None = None
 
     def step(self, actions: SyntheticPolicy) -> None:
         """Let a policy act; it is its own best description."""
         self._acted = actions
 
     def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
-        """Return one episode that stands for all; none before the first step."""
+        """Return one episode that stands for all."""
         if parameters is not None:
             raise InputError("the synthetic learner has no single episodes to tell of")
-        if self._acted is None:
-            return NO_EPISODES
         length, error, _ = perform(self._acted, self.levels, self._cfg)
         return Episodes(
             start=np.zeros(1),

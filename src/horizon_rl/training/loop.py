@@ -144,12 +144,14 @@ class PhaseTraining:
     def _look(self) -> bool:
         """Look at the phase; tell whether it has ended, with its result."""
         curriculum, longest = self._curriculum, self._worlds.max_length
-        # Before any probe, which may take place in the same worlds.
-        fair = fair_episodes(
-            self._worlds.episodes(curriculum.method.outcome_parameters),
-            phase_steps=self._iterations * self._learner.num_steps,
-            max_length=longest,
-        )
+        fair = NO_EPISODES
+        if self._iterations:
+            # Before any probe, which may take place in the same worlds.
+            fair = fair_episodes(
+                self._worlds.episodes(curriculum.method.outcome_parameters),
+                phase_steps=self._iterations * self._learner.num_steps,
+                max_length=longest,
+            )
         at_end, seen = self._iterations == self._length, "judge"
         if not at_end:
             window = last_episodes(fair, self._window)

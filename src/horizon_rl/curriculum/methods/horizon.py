@@ -344,9 +344,7 @@ def _explain(
     proposal: Proposal, action: Action, verdict: Verdict, part: Levels | None
 ) -> str:
     """Say in words what was decided, and by which numbers."""
-    name = f"{describe_levels(proposal.levels)}"
-    if proposal.kind == "baseline":
-        name = "baseline"
+    name = proposal.trial
     if part:
         return f"{name} stalled, committed {describe_levels(part)}: {verdict.reason}"
     return f"{name} {DONE[action]}: {verdict.reason}"
