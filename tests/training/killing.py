@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from small_runs import finish, resume
+from small_runs import finish, journal, resume
 
 
 def prepare_fork() -> None:
@@ -31,6 +31,18 @@ def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> in
         status = 0
     finally:
         os._exit(status)  # No clean-up: this process never leaves the test.
+
+
+def assert_ends_as(path: Path, whole: Path) -> None:
+    """Compare all that two runs have written but their times."""
+    assert journal(path) == journal(whole)
+    assert _files(path) == _files(whole)
+    for file in (whole / "evidence").iterdir():
+        assert (path / "evidence" / file.name).read_bytes() == file.read_bytes()
+
+
+def _files(path: Path) -> list[str]:
+    return sorted(str(file.relative_to(path)) for file in path.rglob("*"))
 
 
 def wait(pid: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
+from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg, LeapCfg
 from horizon_rl.domains import Catalogue, parse_catalogue
 from horizon_rl.domains.distribution import Distribution
 from horizon_rl.learning import (
@@ -47,6 +47,13 @@ extends = "paper"
 limit = [-20000.0, 20000.0]
 """)
 """The paper's groups, but `disturbance` blows the robot away at any level that counts."""
+GALE = parse_catalogue("""
+extends = "paper"
+
+[groups.disturbance.parameters.external_force]
+limit = [-3000.0, 3000.0]
+""")
+"""The same, but less than the whole of it can be borne."""
 CRITIC = CriticCfg(hidden_dims=(16,), encoder_dim=4)
 PPO = PpoCfg(num_steps=5, num_epochs=1, num_minibatches=2)
 WORLDS, ITERATIONS = 8, 4
@@ -85,6 +92,20 @@ def stormy(**changes) -> TrainCfg:
     """Return settings of a run that commits and rolls back in turn."""
     settings = {"groups": "disturbance,com", "gates": CALM, "min_step": 0.5}
     return tiny(**{**settings, "max_phases": 5, **changes})
+
+
+def leaping(**changes) -> TrainCfg:
+    """Return settings of a run by HORIZON that leaps to level 1 and gets there in part.
+
+    Worlds start staggered, and the weight of the entropy falls from the start.
+    """
+    leap = LeapCfg(rungs=(0.5, 1.0), patience=2, margin=1e9, anchor_margin=1e9)
+    ppo = replace(PPO, final_entropy_coef=0.0, anneal_from=0.0)
+    settings = {"method": "horizon", "groups": "disturbance", "gates": CALM}
+    settings |= {"max_phases": 6, "scout_scenarios": 4, "leap": leap}
+    settings |= {"stagger": True, "steps": 6000}
+    settings["learner"] = LearnerCfg(actor=ACTORS["mlp"], critic=CRITIC, ppo=ppo)
+    return tiny(**{**settings, **changes})
 
 
 STORMY_ACTIONS = ["commit", "rollback", "commit", "rollback", "commit"]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from killing import die, kill, prepare_fork, run_in_child, wait
-from small_runs import STORMY_ACTIONS, actions, create, finish, journal, resume, stormy
+from killing import assert_ends_as, die, kill, prepare_fork, run_in_child, wait
+from small_runs import STORMY_ACTIONS, actions, create, finish, resume, stormy
 
 from horizon_rl.learning import checkpoint as checkpoint_module
 from horizon_rl.runs.directory import RunDirectory
@@ -52,17 +52,6 @@ def fresh(tmp_path_factory) -> Path:
 def begun(fresh, tmp_path) -> Path:
     """A copy of it."""
     return shutil.copytree(fresh, tmp_path / "run")
-
-
-def files(path: Path) -> list[str]:
-    return sorted(str(file.relative_to(path)) for file in path.rglob("*"))
-
-
-def assert_ends_as(path: Path, whole: Path) -> None:
-    assert journal(path) == journal(whole)
-    assert files(path) == files(whole)
-    for file in (whole / "evidence").iterdir():
-        assert (path / "evidence" / file.name).read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.slow)])
