@@ -1,6 +1,6 @@
 """Runs whose numbers are known, made in memory."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,26 +51,39 @@ def cut_short() -> Phase:
     return {k: v for k, v in phase(20.0).items() if k.startswith("window")}
 
 
+def show(arrays: Phase) -> Evidence:
+    """Return what a phase's episodes show, as the loop puts it."""
+    known = {field.name for field in fields(Evidence)}
+    means: dict[str, Any] = {}
+    for key, values in arrays.items():
+        probe, _, what = key.rpartition("_")
+        if probe == "window" or what.startswith("size:"):
+            continue
+        means[key] = float(np.mean(values)) / (LONGEST if what == "length" else 1)
+        for size in ("small", "large") if what == "error" else ():
+            if (mask := arrays.get(f"{probe}_size:{size}")) is not None:
+                means[f"{key}:{size}"] = float(np.mean(values[mask]))
+    length = arrays["window_length"] / LONGEST
+    return Evidence(
+        length=float(np.mean(length)),
+        tracking_error=float(np.mean(arrays["window_error"])),
+        length_se=float(np.std(length, ddof=1)) / len(length) ** 0.5,
+        **{k: v for k, v in means.items() if k in known},
+        probed={k: v for k, v in means.items() if k not in known},
+        episodes=10,
+        iterations=2,
+        env_steps=500,
+        aborted="candidate_error" not in means,
+    )
+
+
 def make_run(
     *phases: Phase, method=None, name="horizon", seed=3, **changes
 ) -> RunFiles:
     """Run a curriculum through phases; two iterations of 200 env steps each."""
     curriculum = Curriculum(["mass", "com"], method or Paper())
     for arrays in phases:
-        means = {key: float(np.mean(values)) for key, values in arrays.items()}
-        figures: dict[str, Any] = {
-            k: v for k, v in means.items() if not k.startswith("window")
-        }
-        evidence = Evidence(
-            length=means["window_length"] / LONGEST,
-            tracking_error=means["window_error"],
-            **figures,
-            episodes=10,
-            iterations=2,
-            env_steps=500,
-            aborted="candidate_error" not in means,
-        )
-        curriculum.tell(evidence)
+        curriculum.tell(show(arrays))
     context = {**CONTEXT, "train": {**CONTEXT["train"], "seed": seed}}
     header = Header(
         schema=3,

@@ -121,6 +121,29 @@ def test_update_equals_upstreams_where_the_cap_is_upstreams(actor):
         torch.testing.assert_close(value, theirs[name], rtol=1e-4, atol=1e-5)
 
 
+def test_weight_of_the_entropy_falls_in_the_last_part_of_a_run():
+    learner = collected(SMALL_MLP, final_entropy_coef=0.002, anneal_from=0.5)
+    losses, entropy = {}, 0.0
+    for progress in (0.0, 0.5, 0.75, 1.0):
+        learner.schedule(progress)
+        loss, figures = learner.gradient_steps.loss(
+            learner.storage.minibatch(torch.arange(8))
+        )
+        losses[progress], entropy = loss.item(), figures["entropy"].item()
+    assert losses[0.0] == losses[0.5]
+    for progress, less in ((0.75, 0.004), (1.0, 0.008)):
+        gain = losses[progress] - losses[0.0]
+        assert gain == pytest.approx(less * entropy, rel=0.01)
+
+
+def test_weight_of_the_entropy_stays_where_no_other_is_asked_for():
+    learner = collected(SMALL_MLP)
+    learner.schedule(1.0)
+    assert learner.gradient_steps.entropy_coef.item() == pytest.approx(0.01)
+    with pytest.raises(InputError, match="anneal_from is 1"):
+        PpoCfg(anneal_from=1.0)
+
+
 def test_rate_stays_below_its_cap():
     env = Falling(8)
     learner = make_learner(

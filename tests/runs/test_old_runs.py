@@ -13,13 +13,15 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
+from evidence import GOOD
 from small_runs import actions, finish, journal, resume
 
 from horizon_rl.cli import main
-from horizon_rl.curriculum import Clock, EarlyCfg, Paper
+from horizon_rl.curriculum import Clock, EarlyCfg, Horizon, Paper
 from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.rehearsal import Rehearsal
-from horizon_rl.runs.journal import replay
+from horizon_rl.runs.journal import create_curriculum, replay, resume_curriculum
+from horizon_rl.runs.lines import parse_line, to_line
 from horizon_rl.runs.read import read_run
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs-schema-1"
@@ -52,6 +54,36 @@ def test_journal_replays_with_the_method_that_its_settings_imply(name):
         )
     assert so_far.state.reference is not None
     assert so_far.state.reference.phase == len(so_far.entries) - 1
+
+
+def test_horizon_of_schema_2_is_the_papers_rule(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    context = {"train": {"method": "horizon", "seed": 3}}
+    curriculum = create_curriculum(path, ["mass"], Paper(), context)
+    for _ in range(2):
+        curriculum.tell(GOOD)
+    curriculum.close()
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    old = {**parse_line(header, ""), "schema": 2, "method": "horizon"}
+    path.write_bytes(to_line(old) + b"".join(lines))
+    run = read_run(path)
+    assert run.journal.state == curriculum.state
+    assert isinstance(run.journal.header.make_method(), Paper)
+    assert run.name == run.summary.method == "paper"
+    # As it was written: lines are only ever appended.
+    again = resume_curriculum(path)
+    again.tell(GOOD)
+    again.close()
+    assert path.read_bytes().startswith(to_line(old))
+    assert len(replay(path).entries) == 3
+
+
+def test_horizon_of_today_is_not_taken_for_the_papers_rule(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    context = {"train": {"method": "horizon"}}
+    create_curriculum(path, ["mass"], Horizon(), context).close()
+    header = replay(path).header
+    assert isinstance(header.make_method(), Horizon) and header.context == context
 
 
 def test_reference_is_what_the_last_commit_showed():

@@ -19,6 +19,17 @@ def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_fixed_needs_its_levels_and_no_level_is_beyond_the_limit(tmp_path):
+    with pytest.raises(InputError, match="method fixed needs --levels, as in 0.5"):
+        create(tiny(method="fixed"), tmp_path / "run")
+    for method in ("fixed", "linear"):
+        with pytest.raises(InputError, match=r"levels is 1.5; accepted: .*1"):
+            create(tiny(method=method, levels="1.5"), tmp_path / "run")
+    with pytest.raises(InputError, match="0.5"):
+        create(tiny(method="paper", levels="0.5"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_unknown_group_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InputError, match="did you mean 'mass'"):
         create(tiny(groups="mas"), tmp_path / "run")

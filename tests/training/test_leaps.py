@@ -3,6 +3,7 @@
 import signal
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import Journal, replay
 from horizon_rl.runs.read import read_run
 from horizon_rl.training.learner import TorchLearner
+from horizon_rl.training.protocols import Iteration
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL"),
@@ -113,6 +115,18 @@ def test_held_phase_is_compared_with_the_commit_and_not_with_itself(entries):
     )
     assert first.reference_error is not None
     assert second.reference_error == first.reference_error
+
+
+def test_weight_of_the_entropy_follows_the_env_steps_spent(tmp_path):
+    cfg = leaping()
+    run, found = create(cfg, tmp_path / "run", GALE), []
+    coef = cast(Any, run.learner.algorithm).gradient_steps.entropy_coef
+    for event in run.events():
+        if isinstance(event, Iteration):
+            expected = cfg.learner.ppo.entropy_at(event.env_steps / cfg.steps)
+            assert coef.item() == pytest.approx(expected)
+            found.append(coef.item())
+    assert found == sorted(found, reverse=True) and 0.0 < found[-1] < 0.8 * found[0]
 
 
 def test_resumed_after_every_phase_it_ends_as_if_never_stopped(begun, whole):

@@ -11,9 +11,11 @@ from small_runs import (
     actions,
     create,
     finish,
+    journal,
     levels,
     read_evidence,
     resume,
+    run_phases,
     stormy,
     tiny,
     weights,
@@ -43,6 +45,27 @@ def test_method_sets_the_levels(method, expected, tmp_path):
     entries = finish(create(tiny(method=method, linear_phases=4), tmp_path))
     assert levels(entries) == expected
     assert actions(entries) == ["commit"] * 3
+
+
+@pytest.mark.parametrize(
+    ("method", "named", "expected"),
+    [
+        ("fixed", "0.5", [both(0.5)] * 4),
+        ("fixed", "mass=0.5", [{"com": 0.0}] * 4),
+        ("fixed", "mass=0.5,com=0.25", [{}] * 4),
+        ("linear", "0.5", [both(0.0), both(0.25), both(0.5), both(0.5)]),
+        ("linear", "mass=0.5", [{"com": level} for level in (0.0, 0.5, 1.0, 1.0)]),
+    ],
+)
+def test_levels_of_a_control(method, named, expected, tmp_path):
+    cfg = tiny(method=method, levels=named, linear_phases=2, max_phases=4)
+    run = create(cfg, tmp_path)
+    entries = finish(run)
+    assert levels(entries) == expected and actions(entries) == ["commit"] * 4
+    known = {"mass=0.5": {"mass": 0.5}, "mass=0.5,com=0.25": {"mass": 0.5, "com": 0.25}}
+    recorded = load_checkpoint(run.checkpoint).record.levels
+    assert recorded == {**known.get(named, {}), **expected[-1]}
+    assert len(resume(tmp_path).curriculum.entries) == 4
 
 
 @pytest.mark.parametrize("method", ["base", "wide", "linear"])
@@ -76,6 +99,22 @@ def test_without_rollback_weights_of_a_failed_phase_stay(tmp_path):
     assert entries[2].proposal.mastered == {"disturbance": 0.5, "com": 0.0}
     assert run.checkpoint.name == "phase-00002"
     assert entries[2].evidence.reference_error == entries[1].evidence.candidate_error
+
+
+def test_without_restore_levels_retreat_and_weights_stay(tmp_path):
+    cfg = stormy(method="no-restore", max_phases=4)
+    run = create(cfg, tmp_path / "whole")
+    entries = finish(run)
+    assert actions(entries) == ["commit", "retreat", "commit", "retreat"]
+    rolled_back = finish(create(stormy(max_phases=4), tmp_path / "other"))
+    assert levels(entries) == levels(rolled_back)
+    # The next phase goes on from the weights of the failed one, which are saved.
+    assert [entry.checkpoint is None for entry in entries] == [False] * 4
+    assert run.checkpoint.name == "phase-00003"
+    for _ in range(4):
+        cut = tmp_path / "cut"
+        run_phases(resume(cut) if cut.exists() else create(cfg, cut), 1)
+    assert journal(cut) == journal(run.path)
 
 
 def test_joint_frontier_falls_back_as_one(tmp_path):

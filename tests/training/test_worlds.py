@@ -20,7 +20,7 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import Curriculum, ProbeSet, Verdict
+from horizon_rl.curriculum import Curriculum, ProbeSet, Verdict, select_window
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import Ppo
@@ -198,6 +198,27 @@ def test_phase_drawn_ahead_is_the_one_drawn_on_time(tmp_path):
     tried = [entry.proposal for entry in ahead.curriculum.entries]
     assert {_key(p.phase, p.distribution) for p in tried[1:]} < set(drawn)
     assert_same(weights(ahead), weights(on_time))
+
+
+def test_staggered_worlds_begin_at_random_ages_of_an_episode_that_does_not_count():
+    worlds, learner = make(tiny(stagger=True, num_envs=64))
+
+    def ages(phase: int) -> list[int]:
+        worlds.begin(phase, AtLevels({}))
+        return worlds.env.episode_length_buf.tolist()
+
+    assert set(ages(1)) == set(range(worlds.max_length))
+    assert ages(1) == ages(1) != ages(2)
+    begun = np.array(ages(3))
+    learner.begin(worlds)
+    for _ in range(4):
+        learner.iterate(worlds)
+    found = worlds.episodes()
+    under_way = found.start < 0
+    assert under_way.sum() == (begun > 0).sum()
+    fair = select_window(found, phase_steps=20, max_length=8, window=999)
+    assert 0 < len(fair) <= (~under_way).sum() and (fair.start >= 0).all()
+    assert len(np.unique(fair.start)) > 3, "they end at any time"
 
 
 def test_episodes_know_their_rows_and_the_values_asked_for():

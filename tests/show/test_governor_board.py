@@ -1,0 +1,94 @@
+"""Leaps of several groups at once on the board, in summaries and in figures."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern
+from horizon_rl.curriculum import CurriculumCfg
+from horizon_rl.show.board import board, frontier_table
+from horizon_rl.show.table import Cell
+
+
+def draw(curriculum) -> str:
+    console = Console(width=200, file=StringIO())
+    state, entries = curriculum.state, curriculum.entries
+    console.print(board(state, entries, {}, CurriculumCfg()))
+    return console.file.getvalue()
+
+
+def row(curriculum, group: str) -> dict[str, str]:
+    state, entries = curriculum.state, curriculum.entries
+    table = frontier_table(state, entries, {}, CurriculumCfg())
+    cells = next(r for r in table.rows if r[0] == group)
+    words = [cell.text if isinstance(cell, Cell) else cell for cell in cells]
+    return dict(zip(table.headings, words, strict=True))
+
+
+def test_leap_is_told_by_its_levels_and_is_no_baseline():
+    curriculum = govern(START)
+    proposal = curriculum.ask()
+    assert proposal and proposal.frontier is None and proposal.kind == "leap"
+    level = proposal.levels["mass"]
+    assert f"phase 1: leap, all at {level:.3g}: scouts" in draw(curriculum)
+    for group in GROUPS:
+        assert row(curriculum, group)["candidate"] == f"{level:.3f}"
+        assert row(curriculum, group)["last verdict"] == "not tried yet"
+
+
+def test_baseline_is_told_without_a_level():
+    out = draw(govern())
+    assert "phase 0: baseline: learn the baseline first" in out
+
+
+def test_last_verdict_of_every_group_that_leapt():
+    held = govern(START, HELD)
+    level = held.entries[1].proposal.levels["com"]
+    assert row(held, "com")["last verdict"] == f"… {level:.3f}"
+    part = govern(START, HELD, STALLED)
+    kept = part.entries[2].decision.levels
+    assert kept and kept["com"] == pytest.approx(level / 2, abs=1e-3)
+    assert row(part, "com")["last verdict"] == f"★ {kept['com']:.3f} of {level:.3f}"
+    assert row(part, "com")["status"] == "recovery", "a leap has no rungs"
+    lost = govern(START, HELD, FAILED)
+    assert row(lost, "mass")["last verdict"] == f"✗ {level:.3f}"
+
+
+def test_consolidation_tries_no_group():
+    curriculum = govern(START, STUCK)
+    proposal = curriculum.ask()
+    assert proposal and proposal.kind == "consolidate"
+    assert "consolidate, all at" in draw(curriculum)
+    assert row(curriculum, "mass")["candidate"] == ""
+    assert row(curriculum, "mass")["last verdict"].startswith("★")
+
+
+def test_figure_marks_what_became_of_every_phase():
+    pytest.importorskip("matplotlib")
+    from horizon_rl.show.frontier_figure import frontier_figure
+
+    curriculum = govern(START, HELD, STALLED, HELD, FAILED, START, STUCK)
+    entries = curriculum.entries
+    assert "consolidate" in [entry.decision.kind for entry in entries]
+    figure = frontier_figure(entries, GROUPS, "mine")
+    for panel, group in zip(figure.axes, GROUPS, strict=True):
+        marks = {
+            int(line.get_xdata()[0]): (line.get_marker(), float(line.get_ydata()[0]))
+            for line in panel.lines
+            if line.get_marker() != "None"
+        }
+        assert 0 not in marks, "the baseline widens nothing"
+        for phase, entry in enumerate(entries[1:], start=1):
+            levels = entry.decision.levels or entry.proposal.levels
+            marker = {"commit": "*", "rollback": "x", "hold": "o"}
+            assert marks[phase] == (marker[entry.decision.action], levels[group])
+        line = next(line for line in panel.lines if line.get_marker() == "None")
+        mastered = [e.proposal.mastered[group] for e in entries]
+        assert list(line.get_ydata())[:-1] == mastered
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == [
+        *("leap", "consolidate", "commit", "rollback", "hold"),
+        *("partial commit", "mastered"),
+    ]
