@@ -109,6 +109,15 @@ def test_policies_side_by_side(capsys):
     assert "±" not in out and "scenario" in out
 
 
+def test_tables_as_markdown(capsys):
+    args = ["code.py:stand", "code.py:fold", "--suite", "mine.toml", "--markdown"]
+    assert main(["eval", *args, "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "**Success, %, in mine (dev) at severity 1, suite " in out
+    assert "| column | code.py:stand | code.py:fold | stand | impossible |" in out
+    assert "**Beside success, in mine (dev) at severity 1, suite " in out
+
+
 def test_seeds_of_one_name_are_one_method(capsys):
     seeds = ["a=code.py:stand", "a=stand", "b=code.py:fold", "b=code.py:fold"]
     out = run(capsys, *seeds, "--json", "all.json")

@@ -23,7 +23,7 @@ with needs_extra("train"):
     from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
     from horizon_rl.evaluation.curve import curve_suite
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-    from horizon_rl.evaluation.explain import explain
+    from horizon_rl.evaluation.explain import Factor, explain
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Draw, Suite
     from horizon_rl.evaluation.suite_file import load_suite
@@ -42,6 +42,7 @@ with needs_extra("train"):
         suite_table,
         tracking_table,
     )
+    from horizon_rl.show.table import Table, to_markdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,8 @@ class EvalCmd:
     """Folder for the figures of the curve, or of the explanation, one per group."""
     json: Path | None = None
     """File to write the results to."""
+    markdown: bool = False
+    """Print the tables as Markdown."""
     stand: bool = True
     """Leave out the policy that holds the default pose, the floor of every table."""
     fresh: bool = False
@@ -111,16 +114,29 @@ def run(cmd: EvalCmd) -> None:
                 *(evaluator, policies, suite, cmd.episodes, show), with_floor=cmd.stand
             )
         results += records
-        if suite.about:
-            console.print(suite.about, style="dim", markup=False)
-        _print_tables(console, records, evaluations)
+        tables, factors = _tables(records, evaluations), ()
         if cmd.explain:
-            _explain(console, evaluations[0], cmd.explain, cmd.figures)
-        if cmd.curve and cmd.figures:
+            won = evaluations[0].won(cmd.explain)
+            factors = explain(suite.frozen[cmd.explain], won)
+            tables += [
+                factors_table(cmd.explain, factors),
+                failures_table(evaluations[0], cmd.explain, factors),
+            ]
+        if cmd.markdown:
+            print("\n".join(map(to_markdown, tables)))
+        else:
+            if suite.about:
+                console.print(suite.about, style="dim", markup=False)
+            for table in tables:
+                console.print_table(table)
+        if cmd.figures:
             cmd.figures.mkdir(parents=True, exist_ok=True)
-            figure = curve_figure(_by_method(evaluations))
-            for path in save_figure(figure, cmd.figures / f"curve-{suite.draw}"):
-                print(f"drawn in {path}")
+            if cmd.explain:
+                _draw_factors(evaluations[0], cmd.explain, factors, cmd.figures)
+            if cmd.curve:
+                figure = curve_figure(_by_method(evaluations))
+                for path in save_figure(figure, cmd.figures / f"curve-{suite.draw}"):
+                    print(f"drawn in {path}")
     if cmd.json:
         data = results[0] if len(results) == 1 else results
         write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
@@ -158,24 +174,22 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     check_outputs(cmd.figures, cmd.json)
 
 
-def _print_tables(
-    console: Terminal,
-    records: Sequence[dict[str, Any]],
-    evaluations: Sequence[Evaluation],
-) -> None:
+def _tables(
+    records: Sequence[dict[str, Any]], evaluations: Sequence[Evaluation]
+) -> list[Table]:
+    """Lay out the results of one suite, those of a curve by severity."""
     methods = _by_method(evaluations)
     is_curve = "curve" in records[0]
-    if is_curve:
-        console.print_table(curve_table(methods))
+    tables = [curve_table(methods)] if is_curve else []
     if len(records) == 1:
-        console.print_table(policy_table(records[0]))
-        return
+        return [*tables, policy_table(records[0])]
     scores = score_suite(records)
     if not is_curve:
-        console.print_table(suite_table(scores, intervals=False))
-    console.print_table(tracking_table(scores))
+        tables.append(suite_table(scores, intervals=False))
+    tables.append(tracking_table(scores))
     if len(methods) > 1 and not is_curve:
-        console.print_table(comparison_table(methods))
+        tables.append(comparison_table(methods))
+    return tables
 
 
 def _by_method(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
@@ -186,18 +200,12 @@ def _by_method(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]
     return methods
 
 
-def _explain(
-    console: Terminal, evaluation: Evaluation, column: str, folder: Path | None
+def _draw_factors(
+    evaluation: Evaluation, column: str, factors: Sequence[Factor], folder: Path
 ) -> None:
-    suite = evaluation.suite
-    factors = explain(suite.frozen[column], evaluation.won(column))
-    console.print_table(factors_table(column, factors))
-    console.print_table(failures_table(evaluation, column, factors))
-    if not folder:
-        return
     from horizon_rl.show.failure_figure import failure_figure
 
-    folder.mkdir(parents=True, exist_ok=True)
+    suite = evaluation.suite
     level = "" if suite.severity is None else f"-{suite.severity:g}"
     where = describe_suite(column, suite.severity, suite.draw)
     for group in dict.fromkeys(factor.group for factor in factors):
