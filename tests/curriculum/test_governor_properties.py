@@ -34,10 +34,8 @@ governors = st.builds(
     leap=st.builds(
         LeapCfg,
         stake=st.floats(0.1, 1.0),
-        min_stake=st.floats(0.001, 0.1),
         min_gain=st.floats(0.001, 0.2),
         rungs=rungs,
-        by_group=st.booleans(),
         patience=st.integers(1, 6),
         sigmas=st.floats(0.0, 3.0),
         idle_phases=st.integers(0, 5),
@@ -272,7 +270,7 @@ def test_outlook_looks_ahead_and_decides_nothing(names, method, robot):
                 st.sampled_from(
                     [
                         f"{name}_{what}"
-                        for name in ("candidate", "together 0.5", "together 1")
+                        for name in ("candidate", "beyond 0.5", "beyond 1")
                         + ("within 0.75", "within 0.25", "mass 1")
                         for what in ("length", "error", "error:large")
                     ]

@@ -15,7 +15,6 @@ from horizon_rl.curriculum.scouting import (
 from horizon_rl.support.errors import InputError
 
 CFG = LeapCfg(rungs=(0.25, 0.5, 1.0))
-BY_GROUP = LeapCfg(rungs=(0.25, 0.5, 1.0), by_group=True)
 HERE = {"mass": 0.2, "com": 0.0}
 
 
@@ -36,9 +35,9 @@ def test_between_goes_a_share_of_the_way_and_rounds():
 
 def test_ladder_at_mastered_levels_goes_outward_only():
     assert ladder(HERE, HERE, CFG) == {
-        "together 0.25": {"mass": 0.4, "com": 0.25},
-        "together 0.5": {"mass": 0.6, "com": 0.5},
-        "together 1": {"mass": 1.0, "com": 1.0},
+        "beyond 0.25": {"mass": 0.4, "com": 0.25},
+        "beyond 0.5": {"mass": 0.6, "com": 0.5},
+        "beyond 1": {"mass": 1.0, "com": 1.0},
     }
 
 
@@ -48,28 +47,13 @@ def test_ladder_of_a_leap_also_goes_back_toward_what_is_mastered():
         "within 0.75": {"mass": 0.5, "com": 0.3},
         "within 0.5": {"mass": 0.4, "com": 0.2},
         "within 0.25": {"mass": 0.3, "com": 0.1},
-        "together 0.5": {"mass": 0.8, "com": 0.7},
+        "beyond 0.5": {"mass": 0.8, "com": 0.7},
     }
-
-
-def test_ladder_by_group_moves_each_open_group_alone():
-    candidate = {"mass": 0.2, "com": 0.0, "contact": 1.0}
-    sets = ladder(candidate, candidate, LeapCfg(rungs=(0.5,), by_group=True))
-    assert sets == {
-        "together 0.5": {"mass": 0.6, "com": 0.5, "contact": 1.0},
-        "mass 0.5": {"mass": 0.6, "com": 0.0, "contact": 1.0},
-        "com 0.5": {"mass": 0.2, "com": 0.5, "contact": 1.0},
-    }
-
-
-def test_one_open_group_alone_is_all_together():
-    (name,) = ladder({"mass": 0.2}, {"mass": 0.2}, LeapCfg(rungs=(1.0,), by_group=True))
-    assert name == "together 1"
 
 
 def test_ladder_at_the_limit_has_nothing_outward():
     limit = {"mass": 1.0, "com": 1.0}
-    assert ladder(limit, limit, BY_GROUP) == {}
+    assert ladder(limit, limit, CFG) == {}
     assert list(ladder(HERE, limit, CFG)) == [
         "within 0.75",
         "within 0.5",
@@ -106,54 +90,21 @@ def test_reach_of_a_loss_from_the_start():
 
 def test_leap_together_goes_the_same_share_in_all_groups():
     # 0.95 - 0.6 = 0.35 may be lost: 0.15 up to rung 0.5, then 0.2 of 0.4: half way on.
-    found = survival(0.95, together=(0.9, 0.8, 0.4))
+    found = survival(0.95, beyond=(0.9, 0.8, 0.4))
     levels = choose_leap(HERE, found, 0.6, CFG)
     assert levels == pytest.approx({"mass": 0.8, "com": 0.75})  # 0.75 of their way.
 
 
-def test_leap_by_group_shares_the_loss_equally():
-    """mass costs nothing, com all: mass goes to the limit, com as far as half allows.
-
-    Together 0.2 may be lost, and is up to rung 0.5: share 0.5. There com alone costs 0.2
-    and mass 0, so together is what the sum says: factor 1. Each may lose 0.1; com loses
-    that at rung 0.25.
-    """
-    found = survival(
-        0.9, together=(0.8, 0.7, 0.3), mass=(0.9, 0.9, 0.9), com=(0.8, 0.7, 0.3)
-    )
-    levels = choose_leap(HERE, found, 0.7, BY_GROUP)
-    assert levels == pytest.approx({"mass": 1.0, "com": 0.25})
-
-
-def test_leap_by_group_is_smaller_where_groups_make_each_other_worse():
-    """Alone each costs 0.1 at rung 0.5, together 0.4: twice the sum.
-
-    0.4 may be lost: share 0.5, factor 2. So each may lose 0.4 / 2 / 2 = 0.1: rung 0.5.
-    """
-    alone = (0.85, 0.8, 0.5)
-    found = survival(0.9, together=(0.7, 0.5, 0.3), mass=alone, com=alone)
-    levels = choose_leap(HERE, found, 0.5, BY_GROUP)
-    assert levels == pytest.approx({"mass": 0.6, "com": 0.5})
-
-
-def test_group_that_was_not_scouted_alone_stays():
-    found = survival(0.9, together=(0.9, 0.9, 0.9), com=(0.9, 0.9, 0.9))
-    levels = choose_leap({"mass": 1.0, "com": 0.2}, found, 0.7, BY_GROUP)
-    assert levels == {"mass": 1.0, "com": 1.0}
-    partly = {**found, "mass 0.25": 0.9}
-    assert choose_leap({"mass": 0.5, "com": 0.2}, partly, 0.7, BY_GROUP)["mass"] == 0.5
-
-
 def test_policy_below_the_goal_leaps_only_where_nothing_is_lost():
-    found = survival(0.5, together=(0.5, 0.4, 0.3))
+    found = survival(0.5, beyond=(0.5, 0.4, 0.3))
     assert choose_leap(HERE, found, 0.6, CFG) == {"mass": 0.4, "com": 0.25}
-    steep = survival(0.5, together=(0.49, 0.4, 0.3))
+    steep = survival(0.5, beyond=(0.49, 0.4, 0.3))
     assert choose_leap(HERE, steep, 0.6, CFG) == HERE
 
 
-@pytest.mark.parametrize("missing", ["candidate", "together 0.25", "together 1"])
+@pytest.mark.parametrize("missing", ["candidate", "beyond 0.25", "beyond 1"])
 def test_no_leap_without_all_scouts(missing):
-    found = survival(0.9, together=(0.9, 0.9, 0.9))
+    found = survival(0.9, beyond=(0.9, 0.9, 0.9))
     del found[missing]
     assert choose_leap(HERE, found, 0.6, CFG) == HERE
 
@@ -179,7 +130,7 @@ def test_phase_goes_on_while_it_is_projected_to_pass(trail, hopeful):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stake": 0.01, "min_stake": 0.03}, "stake is 0.01; accepted: 0.03..1"),
+        ({"last_leap": 1.5}, "last_leap is 1.5"),
         ({"stake": 1.5}, "stake is 1.5"),
         ({"patience": 0}, "patience is 0"),
         ({"min_gain": -0.1}, "min_gain is -0.1"),

@@ -87,7 +87,7 @@ def test_phase_after_a_commit_has_its_reference_and_scouts():
     )
     assert state.reference is not None
     assert (state.reference.error, state.reference.value) == (0.2, 9.0)
-    scouts = {f"together {rung:g}" for rung in method.leap.rungs}
+    scouts = {f"beyond {rung:g}" for rung in method.leap.rungs}
     assert set(state.probes) == {"anchor", "candidate", "checkpoint"} | scouts
     _, found = probe(POLICY, state.probes, CFG.noise)
     assert found.keys() == state.probes.keys()
@@ -99,7 +99,7 @@ def test_scouts_and_probes_are_booked():
     rehearsal = Rehearsal.in_memory(RehearsalCfg(learner=cfg), paper_catalogue())
     entry = next(rehearsal.phases())
     assert entry.evidence.probes == 2
-    lasts = [entry.evidence.probed["together 0.1_length"] * 100]
+    lasts = [entry.evidence.probed["beyond 0.1_length"] * 100]
     assert 1000 + sum(lasts) < entry.evidence.env_steps <= 1000 + 2 * 6 * 100
 
 

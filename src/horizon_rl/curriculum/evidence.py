@@ -66,6 +66,8 @@ class Evidence:
     """Probes it took: one at its end, and one at every look that gate L passed."""
     env_steps: int = 0
     """Environment steps the phase cost, probes included."""
+    progress: float | None = None
+    """Share of the run's env steps that was spent when it ended, where they have a limit."""
     aborted: bool = False
     """The phase was cut short because its rollouts had collapsed."""
     probed: dict[str, float] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Scouting: what a policy survives beyond its levels, and how far to leap from there.
 
-Scouts are few scenarios with mean actions on a ladder of levels: every group alone, and
-all together. They share their random numbers, so that two rungs differ only by level.
+Scouts are few scenarios with mean actions on a ladder of levels, all groups together.
+They share their random numbers, so that two rungs differ only by level.
 All functions are pure.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from horizon_rl.support.errors import InputError, require
 
 Levels = dict[str, float]
-TOGETHER = "together"
+BEYOND = "beyond"
 WITHIN = "within"
 PARTIAL = (0.75, 0.5, 0.25)
 """Shares of a leap at which a policy that stalled is scouted, the furthest first."""
@@ -23,18 +23,16 @@ PARTIAL = (0.75, 0.5, 0.25)
 class LeapCfg:
     """How the governor scouts, leaps, waits and gives up."""
 
-    stake: float = 0.1
+    stake: float = 0.05
     """How far below gate L's threshold survival may fall by a leap, as scouts foresee
     it. Halved after a failure, doubled again after a pass."""
-    min_stake: float = 0.03
-    """It is halved no further than this."""
     min_gain: float = 0.02
     """Least gain of the mean level that is worth a leap."""
     rungs: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
-    by_group: bool = False
-    """Let every group go as far as an equal share of the stake allows; without it, all
-    go the same share of their way."""
+    last_leap: float = 0.7
+    """No leap begins once this share of the run's env steps is spent: the rest makes
+    sure of what is mastered, while the noise goes down."""
     patience: int = 6
     """Phases that one leap may take while it improves."""
     patience_lost: int = 3
@@ -44,14 +42,14 @@ class LeapCfg:
     margin: float = 0.25
     """Gate C: allowed growth of the error, and loss of return, of one leap, as shares.
     Of every size of body too."""
-    anchor_margin: float = 1.0
+    anchor_margin: float = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: int = 10
     """Proposals in a row that may gain no level before the run ends."""
 
     def __post_init__(self):
-        require("stake", self.stake, self.min_stake, 1.0)
-        require("min_stake", self.min_stake, 1e-3)
+        require("stake", self.stake, 0.0, 1.0)
+        require("last_leap", self.last_leap, 0.0, 1.0)
         require("patience", self.patience, 1, whole=True)
         require("patience_lost", self.patience_lost, 1, whole=True)
         require("idle_phases", self.idle_phases, 0, whole=True)
@@ -74,19 +72,15 @@ def between(
 def ladder(mastered: Levels, candidate: Levels, cfg: LeapCfg) -> dict[str, Levels]:
     """Return the levels to scout at the end of a phase, by name.
 
-    Back toward the mastered levels, in case the phase stalls; and outward, all groups
-    together and, where leaps go by group, each alone.
+    Back toward the mastered levels, in case the phase stalls; and outward.
     """
     sets = {}
     if mastered != candidate:
         sets |= {f"{WITHIN} {s:g}": between(mastered, candidate, s) for s in PARTIAL}
-    open_groups = [g for g, level in candidate.items() if level < 1.0]
     limit = dict.fromkeys(candidate, 1.0)
-    for rung in cfg.rungs if open_groups else ():
-        further = between(candidate, limit, rung)
-        sets[f"{TOGETHER} {rung:g}"] = further
-        for group in open_groups if cfg.by_group and len(open_groups) > 1 else ():
-            sets[f"{group} {rung:g}"] = {**candidate, group: further[group]}
+    if candidate != limit:
+        outward = {rung: between(candidate, limit, rung) for rung in cfg.rungs}
+        sets |= {f"{BEYOND} {rung:g}": levels for rung, levels in outward.items()}
     return sets
 
 
@@ -103,32 +97,12 @@ def choose_leap(
         cfg: The rungs that were scouted.
     """
     here = survival.get("candidate")
-    names = [f"{TOGETHER} {rung:g}" for rung in cfg.rungs]
+    names = [f"{BEYOND} {rung:g}" for rung in cfg.rungs]
     if here is None or not all(name in survival for name in names):
         return dict(levels)
-    limit, allowed = dict.fromkeys(levels, 1.0), max(0.0, here - goal)
     loss = losses(here, [survival[name] for name in names])
-    share = reach(loss, cfg.rungs, allowed)
-    alone = {
-        group: losses(here, [survival[f"{group} {rung:g}"] for rung in cfg.rungs])
-        for group in levels
-        if all(f"{group} {rung:g}" in survival for rung in cfg.rungs)
-    }
-    if not alone:
-        return between(levels, limit, share)
-    # Together, groups cost more or less than the sum of what each costs alone.
-    at_share = sum(
-        float(np.interp(share, (0.0, *cfg.rungs), c)) for c in alone.values()
-    )
-    together = float(np.interp(share, (0.0, *cfg.rungs), loss))
-    factor = together / at_share if at_share > 0.0 and together > 0.0 else 1.0
-    equal = allowed / factor / len(alone)
-    return {
-        group: round(level + reach(alone[group], cfg.rungs, equal) * (1.0 - level), 4)
-        if group in alone
-        else level
-        for group, level in levels.items()
-    }
+    share = reach(loss, cfg.rungs, max(0.0, here - goal))
+    return between(levels, dict.fromkeys(levels, 1.0), share)
 
 
 def losses(here: float, survival: Sequence[float]) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Distributions over instances: where a run's physical worlds come from."""
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,37 +39,6 @@ class AtLevels:
         self, catalogue: Catalogue, n: int, rng: np.random.Generator
     ) -> Instances:
         return sample(catalogue, catalogue.ranges(self.levels), n, rng)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Like `AtLevels`, but some instances draw their own share of the levels.
-
-    Of a box with dozens of sides nearly all instances are about as hard; so spread, they
-    are of all difficulties up to that.
-    """
-
-    levels: Mapping[str, float]
-    """Level in [0, 1] by group name; a group that is left out stays at level 0."""
-    part: float
-    """Part of the instances that draw one; the others have the whole levels."""
-
-    def sample(
-        self, catalogue: Catalogue, n: int, rng: np.random.Generator
-    ) -> Instances:
-        near, far = (
-            sample(catalogue, catalogue.ranges(levels), n, copy)
-            for levels, copy in (({}, deepcopy(rng)), (self.levels, rng))
-        )
-        lot, share = rng.random((2, n))
-        share[lot >= self.part] = 1.0
-
-        def blend(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-            part = share if low.ndim == 1 else share[:, None]
-            return low + part * (high - low)
-
-        # Ranges grow evenly with the level, and one place in both gives a line.
-        return {name: blend(near[name], far[name]) for name in far}
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,6 @@ class TrainCfg:
     """Worlds; of several ranks (torchrun), each has so many."""
     rows_per_env: int = 4
     """Scenarios to draw per world and phase."""
-    spread: float = 0.0
-    """Part of the scenarios that draw their own share, 0 to 1, of the levels; the others
-    have the whole levels."""
     phase_iterations: int = 500
     """Iterations of a phase; never fewer than last 2.5 times the longest episode."""
     window: int = 500
@@ -93,7 +90,6 @@ class TrainCfg:
             require(name, getattr(self, name), 0)
         for name in ("probe_scenarios", "anchor_scenarios", "scout_scenarios"):
             require(name, getattr(self, name), 0)
-        require("spread", self.spread, 0.0, 1.0)
         require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
         check_method(self.method)
 

@@ -4,7 +4,7 @@ It sees protocols only, and needs no more than numpy: our simulator, the rehears
 synthetic learner, Gymnasium and mjlab all train in it.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import fields, replace
 from math import ceil
 from time import perf_counter
@@ -68,7 +68,9 @@ def run_phases(
         commit = learner.snapshot() if commit is None else commit
         for following in curriculum.outlook():
             worlds.prepare(following.phase, following.distribution)
-        phase = PhaseTraining(curriculum, worlds, learner, iterations, window)
+        phase = PhaseTraining(
+            curriculum, worlds, learner, iterations, window, recorder.progress
+        )
         for iteration in phase.train():
             recorder.record_iteration(proposal.phase, iteration)
             yield iteration
@@ -104,9 +106,10 @@ class PhaseTraining:
         learner: Learner,
         iterations: int,
         window: int,
+        progress: Callable[[int], float | None],
     ):
         self._curriculum, self._worlds, self._learner = curriculum, worlds, learner
-        self._window = window
+        self._window, self._progress = window, progress
         ends = [ceil(share * iterations) for share in curriculum.looks()]
         self._length = ends[-1]
         self._looks = {end: index for index, end in enumerate(ends)}
@@ -209,6 +212,7 @@ class PhaseTraining:
             iterations=self._iterations,
             probes=self._probes,
             env_steps=self._env_steps,
+            progress=self._progress(self._curriculum.state.env_steps + self._env_steps),
             aborted=aborted,
             probed={name: v for name, v in means.items() if name not in known},
             outcomes=outcomes_of(fair, max_length=longest) if single else None,

@@ -75,7 +75,7 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         phase_iterations=100,
         # Phases are a fifth of the paper's: small probes keep their share small.
         probe_scenarios=96,
-        anchor_scenarios=48,
+        anchor_scenarios=96,
         scout_scenarios=24,
         early=EarlyCfg(looks=(0.35, 0.7)),
         stagger=True,

@@ -140,6 +140,9 @@ class Recorder:
         """Tell whether another phase may begin."""
         return True
 
+    def progress(self, env_steps: int) -> float | None:
+        """Return which share of the run's env steps these are; None: it has no limit."""
+
     def last_commit(self) -> Any:
         """Return the snapshot that a rollback restores, where the learner is not at it.
 

@@ -193,6 +193,10 @@ class Run(Recorder):
     def has_budget(self) -> bool:
         return self.ranks.once(lambda: self.ended is None)
 
+    def progress(self, env_steps: int) -> float | None:
+        # Minutes do not count: a run would learn something else on another machine.
+        return min(1.0, env_steps / self.cfg.steps) if self.cfg.steps else None
+
     def last_commit(self) -> Any:
         return self._last_commit
 
@@ -222,10 +226,8 @@ class Run(Recorder):
         self._follow_schedules(self.curriculum.state.env_steps)
 
     def _follow_schedules(self, env_steps: int) -> None:
-        """Tell the algorithm how much of its env steps is spent; minutes do not count,
-        or a run would learn something else on another machine."""
-        if self.cfg.steps:
-            self.learner.algorithm.schedule(min(1.0, env_steps / self.cfg.steps))
+        """Tell the algorithm how much of its env steps is spent."""
+        self.learner.algorithm.schedule(self.progress(env_steps) or 0.0)
 
     def _write_checkpoint(
         self, phase: int | None, state: State, levels: dict[str, float]

@@ -13,7 +13,7 @@ from torch import Tensor
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains import Catalogue
-from horizon_rl.domains.distribution import AtLevels, Distribution, Spread
+from horizon_rl.domains.distribution import AtLevels, Distribution
 from horizon_rl.physics import make_backend, sample_pool
 from horizon_rl.robots import (
     REFERENCE,
@@ -202,8 +202,6 @@ class SimulatedWorlds(Worlds):
     def _draw_scenarios(
         self, distribution: Distribution, n: int, rng: np.random.Generator
     ) -> Scenarios:
-        if self.cfg.spread and isinstance(distribution, AtLevels):
-            distribution = Spread(distribution.levels, self.cfg.spread)
         pool = sample_pool(self.robots, self.catalogue, distribution, n, rng)
         return draw_scenarios(pool, self.cfg.task, rng)
 

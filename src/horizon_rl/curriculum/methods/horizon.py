@@ -104,7 +104,9 @@ class Horizon:
             after = self._retreat(after, proposal)
         if after.mastered != before.mastered:
             after = replace(after, idle=0)
-        following = self._propose(after, proposal if action == "hold" else None)
+        held = proposal if action == "hold" else None
+        late = (evidence.progress or 0.0) >= self.leap.last_leap
+        following = self._propose(after, held, may_leap=not late)
         part = levels if action == "commit" and not verdict.passed else None
         reason = _explain(proposal, action, verdict, part)
         decision = conclude(proposal, action, verdict, reason, _changes(before, after))
@@ -212,7 +214,7 @@ class Horizon:
         return replace(
             state,
             frontiers=_advance(state.frontiers, levels, proposal.levels),
-            stake=max(self.leap.min_stake, 0.5 * state.stake),
+            stake=0.5 * state.stake,
             survival={},
             failed=proposal.levels,
             trail=(),
@@ -231,11 +233,15 @@ class Horizon:
             else f
             for f in state.frontiers
         )
-        stake = max(self.leap.min_stake, 0.5 * state.stake)
+        stake = 0.5 * state.stake
         return replace(state, frontiers=frontiers, stake=stake, failed=tried, trail=())
 
     def _propose(
-        self, state: GovernorState, held: Proposal | None = None
+        self,
+        state: GovernorState,
+        held: Proposal | None = None,
+        *,
+        may_leap: bool = True,
     ) -> GovernorState:
         """Set the next phase's proposal, or the reason why there is none."""
         if spent := budget_spent(state, self.cfg):
@@ -254,6 +260,9 @@ class Horizon:
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
         leaps = gain >= cfg.min_gain or (gain > 0.0 and arrives)
+        if not may_leap:
+            reason = "the run is nearly over: make sure of what is mastered"
+            return self._try(state, "consolidate", mastered, reason)
         # Not since the last leap: one that fails time and again would go on forever.
         if state.idle + (not leaps) > cfg.idle_phases:
             return replace(state, ended="no leap is left to try")
