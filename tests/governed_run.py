@@ -1,6 +1,10 @@
 """A run by HORIZON in memory: leaps, a held phase, a partial commit, a consolidation."""
 
+from pathlib import Path
+
 from horizon_rl.curriculum import Curriculum, Evidence, Horizon, LeapCfg
+from horizon_rl.runs.journal import create_curriculum
+from run_files import CONTEXT
 
 GROUPS = ("mass", "com")
 LEAP = LeapCfg(stake=0.25, rungs=(0.5, 1.0), patience=2, min_gain=0.1, margin=0.15)
@@ -35,6 +39,18 @@ def govern(*phases: Evidence) -> Curriculum:
     for evidence in phases:
         curriculum.tell(evidence)
     return curriculum
+
+
+def write(run: Path, *phases: Evidence) -> Path:
+    """Write the journal of such a run."""
+    run.mkdir(parents=True)
+    context = {**CONTEXT, "train": {**CONTEXT["train"], "method": "horizon"}}
+    journal = run / "journal.jsonl"
+    curriculum = create_curriculum(journal, GROUPS, Horizon(leap=LEAP), context)
+    for evidence in phases:
+        curriculum.tell(evidence)
+    curriculum.close()
+    return run
 
 
 START = shows(0.95, beyond=(0.6, 0.2))

@@ -1,14 +1,17 @@
 """Leaps of several groups at once on the board, in summaries and in figures."""
 
+import json
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern
+from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern, write
+from horizon_rl.cli import main
 from horizon_rl.curriculum import CurriculumCfg
 from horizon_rl.show.board import board, frontier_table
 from horizon_rl.show.table import Cell
+from run_files import status, status_json
 
 
 def draw(curriculum) -> str:
@@ -92,3 +95,30 @@ def test_figure_marks_what_became_of_every_phase():
         *("leap", "consolidate", "commit", "rollback", "hold"),
         *("partial commit", "mastered"),
     ]
+
+
+def test_status_tells_every_group_of_a_leap(tmp_path, capsys):
+    run = write(tmp_path / "run", START, HELD, STALLED)
+    data = status_json(capsys, run)
+    assert data["by_action"]["hold"]["phases"] == 1
+    for frontier in data["frontiers"]:
+        assert (frontier["mastered"], frontier["candidate"]) == (0.25, 0.375)
+        assert frontier["last_level"] == 0.5
+        assert frontier["last_decision"]["levels"] == {"mass": 0.25, "com": 0.25}
+    out = status(capsys, run)
+    assert "★ 0.250 of 0.500" in out and "leap, all at 0.375" in out
+
+
+def test_report_and_study_of_a_governed_run(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    run = write(tmp_path / "run", START, HELD, STALLED, HELD, FAILED, START)
+    assert main(["report", str(run), "--out", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report" / "index.html").read_text()
+    for words in ("committed in part", "held", "rolled back", "consolidate"):
+        assert words in page, words
+    assert main(["study", str(run), "--json", str(tmp_path / "study.json")]) == 0
+    costs = json.loads((tmp_path / "study.json").read_text())["runs"][0]["costs"]
+    assert (costs["commits"], costs["holds"], costs["rollbacks"]) == (3, 2, 1)
+    # The phase that was held before the rollback is lost with it.
+    assert costs["rolled_back_share"] == pytest.approx(200 / 600)

@@ -44,7 +44,7 @@ def new_figure(
 def mark_style(decision: Decision) -> dict[str, Any]:
     """Return how the mark of a decision is drawn; a partial commit is hollow."""
     marker, colour = MARK[decision.action]
-    style = {"marker": marker, "color": colour, "ms": 5, "mew": 1.5}
+    style = {"marker": marker, "color": colour, "ms": 5, "mew": 1.5, "zorder": 3}
     if marker == "*":
         style |= {"ms": 9, "mew": 0.5, "mec": "white"}
     if decision.levels:
