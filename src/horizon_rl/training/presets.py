@@ -96,7 +96,7 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
         scout_scenarios=12,
         early=EarlyCfg(looks=(0.35, 0.7), min_episodes=64),
         stagger=True,
-        minutes=11.0,
+        steps=6_200_000,
         task=_short_task(6.0),
         learner=_small_learner(policy),
     )
