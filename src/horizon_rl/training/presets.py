@@ -76,7 +76,7 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         # Phases are a fifth of the paper's: small probes keep their share small.
         probe_scenarios=96,
         anchor_scenarios=96,
-        scout_scenarios=24,
+        scout_scenarios=32,
         early=EarlyCfg(looks=(0.35, 0.7)),
         stagger=True,
         steps=200_000_000,
@@ -93,7 +93,7 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
         window=256,
         probe_scenarios=32,
         anchor_scenarios=16,
-        scout_scenarios=12,
+        scout_scenarios=16,
         early=EarlyCfg(looks=(0.35, 0.7), min_episodes=64),
         stagger=True,
         steps=6_200_000,
