@@ -130,7 +130,7 @@ def walking(policy: str, path: Path) -> Run:
     cfg = preset_cfg("smoke", "mlp")
     gates = GateCfg(error_margin=1.0, return_margin=1.0)
     curriculum = CurriculumCfg(gates=gates, max_phases=2)
-    cfg = replace(cfg, curriculum=curriculum, steps=0)
+    cfg = replace(cfg, method="paper", curriculum=curriculum, steps=0)
     return Run.create(cfg, paper_catalogue(), path, "cpu", init=model_path(policy))
 
 

@@ -59,7 +59,7 @@ class Curriculum:
 
         Args:
             groups: Domain groups to widen.
-            method: How; without it, HORIZON as published.
+            method: How; without it, HORIZON.
             entries: Phases that were judged before, to go on after.
             state: The state after them, if it is known.
             log: Where phases judged from now on are kept.
@@ -79,7 +79,7 @@ class Curriculum:
 
     @property
     def checkpoint(self) -> CheckpointRef | None:
-        """The last checkpoint on record: what a rollback restores."""
+        """The checkpoint that the next phase starts from."""
         return last_checkpoint(self.entries)
 
     def ask(self) -> Proposal | None:
