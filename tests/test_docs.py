@@ -5,12 +5,14 @@ import io
 import pkgutil
 import re
 import shlex
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from horizon_rl.cli import COMMANDS, main
+from horizon_rl.curriculum import LeapCfg
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.support.errors import InputError
 
@@ -262,6 +264,18 @@ def test_the_table_of_shipped_groups_is_that_of_the_catalogue():
             low, high = parameter.limit.low, parameter.limit.high
             symmetric = low == -high
             assert rows[name] == (f"±{high:g}" if symmetric else f"{low:g}..{high:g}")
+
+
+def test_the_table_of_the_governors_settings_is_that_of_the_code():
+    page = (ROOT / "docs/curriculum.md").read_text()
+    governor = page.split("## The governor")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", governor, re.M))
+    words = {True: "yes", False: "no"}
+    for name, value in asdict(LeapCfg()).items():
+        values = value if isinstance(value, tuple) else (value,)
+        shown = (words[x] if isinstance(x, bool) else f"{x:g}" for x in values)
+        assert rows.pop(name) == ", ".join(shown), name
+    assert not rows
 
 
 def test_the_table_of_presets_is_that_of_the_code():
