@@ -24,6 +24,7 @@ from horizon_rl.curriculum import (
     Episodes,
     GateCfg,
     Horizon,
+    LeapCfg,
     ProbeSet,
     phase_rng,
 )
@@ -43,6 +44,7 @@ force = { baseline = [9.0, 11.0], limit = [1.0, 40.0], unit = "N" }
 """)
 # Errors are distances from the centre here, in metres: of a few centimetres 5 % is noise.
 CFG = CurriculumCfg(gates=GateCfg(max_error=0.3, error_slack=0.05))
+LEAP = LeapCfg(stake=0.1)  # A phase costs a second here: twice as bold as usual.
 FIELDS = {
     "pole.length": "length",
     "pole.mass": "masspole",
@@ -145,7 +147,7 @@ class CrossEntropy(Learner):
 
 def main(seed: int = 0, phases: int = 14) -> list[Entry]:
     """Widen the physics for so many phases; return what was decided, and why."""
-    method = Horizon(cfg=replace(CFG, max_phases=phases))
+    method = Horizon(cfg=replace(CFG, max_phases=phases), leap=LEAP)
     curriculum = Curriculum(CATALOGUE.names, method)
     for event in run_phases(curriculum, CartPoles(seed), CrossEntropy()):
         if isinstance(event, Entry):
