@@ -151,7 +151,7 @@ def steps_to(level: float, learner: str, method: str, seed: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("learner", "level"), [("forgiving", 1.0), ("as given", 0.3)])
+@pytest.mark.parametrize(("learner", "level"), [("forgiving", 0.9), ("as given", 0.3)])
 def test_leaping_pays_where_much_is_recoverable(learner, level, seed):
     leaps, steps = (steps_to(level, learner, m, seed) for m in ("horizon", "paper"))
     assert leaps < 0.5 * steps
