@@ -15,10 +15,10 @@ from run_files import status, status_json
 
 
 def draw(curriculum) -> str:
-    console = Console(width=200, file=StringIO())
+    out = StringIO()
     state, entries = curriculum.state, curriculum.entries
-    console.print(board(state, entries, {}, CurriculumCfg()))
-    return console.file.getvalue()
+    Console(width=200, file=out).print(board(state, entries, {}, CurriculumCfg()))
+    return out.getvalue()
 
 
 def row(curriculum, group: str) -> dict[str, str]:
