@@ -3,17 +3,18 @@
 from pathlib import Path
 
 from horizon_rl.curriculum import Curriculum, Evidence, Horizon, LeapCfg
+from horizon_rl.curriculum.scouting import BEYOND, PARTIAL, WITHIN
 from horizon_rl.runs.journal import create_curriculum
 from run_files import CONTEXT
 
 GROUPS = ("mass", "com")
 LEAP = LeapCfg(stake=0.25, rungs=(0.5, 1.0), patience=2, min_gain=0.1, margin=0.15)
-HERE = dict.fromkeys(("candidate", "within 0.75", "within 0.5", "within 0.25"), 0.3)
+HERE = dict.fromkeys((f"{WITHIN} {share:g}" for share in PARTIAL), 0.3)
 
 
 def shows(length: float, beyond=(0.6, 0.3), **survival: float) -> Evidence:
     """Return evidence of a phase; `beyond` is what the scouts survive outward."""
-    names = ("together 0.5", "together 1")
+    names = (f"{BEYOND} 0.5", f"{BEYOND} 1")
     found = {**HERE, "candidate": length, **dict(zip(names, beyond, strict=True))}
     found |= {name.replace("_", " 0."): value for name, value in survival.items()}
     return Evidence(

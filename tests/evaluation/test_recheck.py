@@ -10,6 +10,7 @@ pytest.importorskip("scipy")
 from studied_runs import N, cut_short, first, make_run, phase
 
 from horizon_rl.curriculum import CurriculumCfg, Horizon, LeapCfg, choose_method
+from horizon_rl.curriculum.scouting import BEYOND, PARTIAL, WITHIN
 from horizon_rl.evaluation.studies.recheck import recheck
 
 
@@ -82,7 +83,9 @@ def test_missing_probe_is_a_disagreement_and_a_missing_file_is_not():
 # HORIZON's gates: a test of length, every size of body, level 0.
 
 GOVERNOR = Horizon(
-    leap=LeapCfg(rungs=(0.5, 1.0), patience=2, margin=0.15, anchor_margin=0.4)
+    leap=LeapCfg(
+        stake=0.25, rungs=(0.5, 1.0), patience=2, margin=0.15, anchor_margin=0.4
+    )
 )
 LARGE = np.arange(N) % 2 == 0
 
@@ -96,8 +99,8 @@ def leap(length=95.0, spread=0.0, large=0.0, anchor=0.0, within=40.0, **numbers)
         arrays[f"{name}_length"] = np.full(N, length)
     arrays["checkpoint_error"] = arrays["checkpoint_error"] + large * LARGE
     arrays["anchor_error"] = arrays["anchor_error"] + anchor
-    scouted = {"together 0.5": 70.0, "together 1": 40.0}
-    scouted |= dict.fromkeys(("within 0.75", "within 0.5", "within 0.25"), within)
+    scouted = {f"{BEYOND} 0.5": 70.0, f"{BEYOND} 1": 40.0}
+    scouted |= dict.fromkeys((f"{WITHIN} {share:g}" for share in PARTIAL), within)
     for name, value in scouted.items():
         arrays[f"{name}_length"] = np.full(4, value)
         arrays[f"{name}_error"] = np.full(4, 0.2)
@@ -168,7 +171,9 @@ def test_altered_episodes_of_a_governed_run_are_found():
 
 def test_scouts_that_are_not_on_file_are_missed():
     run = govern(start(), leap(70.0))
-    lacking = {k: v for k, v in run.evidence[1].items() if k != "together 1_length"}
+    lacking = {k: v for k, v in run.evidence[1].items() if k != f"{BEYOND} 1_length"}
     found = recheck(replace(run, evidence={**run.evidence, 1: lacking}))
     (complaint,) = found.disagreements
-    assert complaint.what == ("together 1_length is 0.4, its episodes say not measured")
+    assert complaint.what == (
+        f"{BEYOND} 1_length is 0.4, its episodes say not measured"
+    )
