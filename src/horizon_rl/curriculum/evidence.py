@@ -191,6 +191,15 @@ def standard_error(values: np.ndarray) -> float | None:
     return float(np.std(values, ddof=1, dtype=np.float64)) / len(values) ** 0.5
 
 
+def split_by_size(name: str, evidence: Evidence) -> dict[str, float]:
+    """Return a probe's figure by size of body, where the worlds know."""
+    return {
+        key.partition(":")[2]: value
+        for key, value in evidence.probed.items()
+        if key.startswith(f"{name}:")
+    }
+
+
 def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:
     """Return episodes one by one, for a method that learns from each."""
 

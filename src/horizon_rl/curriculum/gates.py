@@ -1,11 +1,11 @@
 """The two gates of a phase: is the candidate feasible, is the old skill preserved?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from horizon_rl.curriculum.config import GateCfg
-from horizon_rl.curriculum.evidence import Evidence
+from horizon_rl.curriculum.evidence import Evidence, split_by_size
 
 
 @dataclass(frozen=True)
@@ -120,3 +120,27 @@ def preservation_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]
             at_least=True,
         ),
     )
+
+
+def by_size(name: str, evidence: Evidence) -> dict[str, float]:
+    """Return a probe's figure over all bodies, under the empty name, and by their size."""
+    whole, parts = getattr(evidence, name), split_by_size(name, evidence)
+    return parts if whole is None else {"": whole, **parts}
+
+
+def not_worse(
+    name: str, reference: Mapping[str, float], evidence: Evidence, margin: float
+) -> list[Check]:
+    """Return checks that an error has not grown by more than a share, size by size."""
+    found = by_size(name, evidence)
+    words = name.replace("_", " ")
+    return [
+        Check(
+            f"{words}, {size} bodies" if size else words,
+            found[size],
+            (1.0 + margin) * known,
+            at_least=False,
+        )
+        for size, known in reference.items()
+        if size in found
+    ]

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import Look
-from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
 from horizon_rl.curriculum.gates import Verdict, judge
 from horizon_rl.curriculum.state import (
     Action,
@@ -154,15 +154,6 @@ def conclude(
         reason=reason,
         events=events,
     )
-
-
-def split_by_size(name: str, evidence: Evidence) -> dict[str, float]:
-    """Return a probe's figure by size of body, where the worlds know."""
-    return {
-        key.partition(":")[2]: value
-        for key, value in evidence.probed.items()
-        if key.startswith(f"{name}:")
-    }
 
 
 S = TypeVar("S", bound=State)

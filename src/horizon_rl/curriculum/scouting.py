@@ -25,10 +25,10 @@ class LeapCfg:
 
     stake: float = 0.05
     """How far below gate L's threshold survival may fall by a leap, as scouts foresee
-    it. Halved after a failure, doubled again after a pass."""
+    it. Halved after a failure, doubled again after a leap that passes."""
     min_gain: float = 0.02
     """Least gain of the mean level that is worth a leap."""
-    rungs: tuple[float, ...] = (0.1, 0.25, 0.5)
+    rungs: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
     last_leap: float = 0.7
     """No leap begins once this share of the run's env steps is spent: the rest makes

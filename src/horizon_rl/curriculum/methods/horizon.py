@@ -1,15 +1,21 @@
 """HORIZON's governor: scout what is recoverable, leap there, keep what was gained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import cast
 
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
-from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
 from horizon_rl.curriculum.frontier import LIMIT, Frontier
-from horizon_rl.curriculum.gates import Check, Verdict, feasibility_checks, judge
+from horizon_rl.curriculum.gates import (
+    Verdict,
+    by_size,
+    feasibility_checks,
+    judge,
+    not_worse,
+)
 from horizon_rl.curriculum.method import (
     DONE,
     book,
@@ -18,7 +24,6 @@ from horizon_rl.curriculum.method import (
     conclude,
     on_trial,
     register_method,
-    split_by_size,
 )
 from horizon_rl.curriculum.scouting import (
     PARTIAL,
@@ -97,7 +102,7 @@ class Horizon:
         if action == "hold":
             after = replace(after, trail=trail)
         elif action == "commit" and verdict.passed:
-            after = self._commit(after, evidence, levels)
+            after = self._commit(after, evidence, proposal)
         elif action == "commit":
             after = self._commit_part(after, proposal, levels)
         else:
@@ -142,8 +147,8 @@ class Horizon:
         measured = split_by_size("reference_error", evidence)
         sizes = reference.error_by_size or measured
         further = [
-            *_not_worse("checkpoint_error", sizes, evidence, margin),
-            *_not_worse("anchor_error", state.anchor, evidence, anchor_margin),
+            *not_worse("checkpoint_error", sizes, evidence, margin),
+            *not_worse("anchor_error", state.anchor, evidence, anchor_margin),
         ]
         return judge(evidence, gates, preservation=True, further=further)
 
@@ -179,7 +184,7 @@ class Horizon:
         return "rollback" if cfg.restore else "retreat", proposal.mastered
 
     def _commit(
-        self, state: GovernorState, evidence: Evidence, levels: Levels
+        self, state: GovernorState, evidence: Evidence, proposal: Proposal
     ) -> GovernorState:
         """Take the candidate as mastered, and remember what lies beyond it."""
         survival = {
@@ -189,8 +194,9 @@ class Horizon:
         }
         return replace(
             state,
-            frontiers=_advance(state.frontiers, levels),
-            stake=min(self.leap.stake, 2.0 * state.stake),
+            frontiers=_advance(state.frontiers, proposal.levels),
+            # To train on where one is makes no leap safer.
+            stake=min(self.leap.stake, (1 + (proposal.kind == "leap")) * state.stake),
             survival=survival,
             failed=None,
             trail=(),
@@ -270,6 +276,7 @@ class Horizon:
         if leaps:
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is recoverable yet"
+        reason = reason if arrives or state.survival else "nothing was scouted"
         return self._try(state, "consolidate", mastered, f"{reason}: train on")
 
     def _try(
@@ -293,30 +300,6 @@ class Horizon:
             for f in state.frontiers
         )
         return replace(state, frontiers=frontiers, proposal=proposal)
-
-
-def by_size(name: str, evidence: Evidence) -> dict[str, float]:
-    """Return a probe's figure over all bodies, under the empty name, and by their size."""
-    whole, parts = getattr(evidence, name), split_by_size(name, evidence)
-    return parts if whole is None else {"": whole, **parts}
-
-
-def _not_worse(
-    name: str, reference: Mapping[str, float], evidence: Evidence, margin: float
-) -> list[Check]:
-    """Return checks that an error has not grown by more than a share, size by size."""
-    found = by_size(name, evidence)
-    words = name.replace("_", " ")
-    return [
-        Check(
-            f"{words}, {size} bodies" if size else words,
-            found[size],
-            (1.0 + margin) * known,
-            at_least=False,
-        )
-        for size, known in reference.items()
-        if size in found
-    ]
 
 
 def _advance(
