@@ -37,7 +37,9 @@ def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
     """Return a preset: `paper` is the paper's tables, the others deviate in size."""
     match preset:
         case "paper":
-            return TrainCfg(robot="mixed", learner=_paper_learner(policy))
+            return TrainCfg(
+                method="paper", robot="mixed", learner=_paper_learner(policy)
+            )
         case "gpu":
             return _gpu(policy)
         case "laptop":
@@ -113,6 +115,7 @@ def _smoke(policy: PolicyKind) -> TrainCfg:
         window=32,
         probe_scenarios=16,
         anchor_scenarios=8,
+        scout_scenarios=4,
         steps=25_000,
         task=_short_task(1.0),
         learner=replace(learner, ppo=replace(learner.ppo, num_epochs=1)),
