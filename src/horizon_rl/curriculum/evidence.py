@@ -22,7 +22,9 @@ class Outcomes:
     """Sum of rewards, where the worlds know."""
     values: tuple[tuple[float, ...], ...] = ()
     """The instance's values of the method's `outcome_parameters`, every draw of each, on
-    the scale on which -1 and 1 are the ends of the limit range."""
+    the scale on which -1 and 1 are the ends of the limit range; of a group, its mark."""
+    world: tuple[int, ...] = ()
+    """The world that it took place in, where the worlds tell."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -112,6 +114,8 @@ class Episodes:
     """[n] sum of rewards, where the worlds know."""
     values: np.ndarray | None = None
     """[n, -] values of the parameters that were asked for, see `Outcomes.values`."""
+    world: np.ndarray | None = None
+    """[n] the world it took place in, where the worlds know."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -125,6 +129,7 @@ class Episodes:
             None if self.row is None else self.row[ids],
             None if self.returns is None else self.returns[ids],
             None if self.values is None else self.values[ids],
+            None if self.world is None else self.world[ids],
         )
 
 
@@ -214,4 +219,5 @@ def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:
         tracking_error=tuple(plain(episodes.tracking_error)),
         returns=tuple(plain(episodes.returns)),
         values=tuple(map(tuple, plain(episodes.values))),
+        world=() if episodes.world is None else tuple(episodes.world.tolist()),
     )

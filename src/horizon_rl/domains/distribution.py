@@ -11,7 +11,8 @@ from horizon_rl.domains.parameter import Range
 from horizon_rl.support.errors import InputError
 
 Instances = dict[str, np.ndarray]
-"""Values by full parameter name: [n], or [n, draws] where a parameter has several."""
+"""Values by full parameter name: [n], or [n, draws] where a parameter has several; marks
+by group name, see `Distribution`."""
 
 
 class Distribution(Protocol):
@@ -24,7 +25,12 @@ class Distribution(Protocol):
     def sample(
         self, catalogue: Catalogue, n: int, rng: np.random.Generator
     ) -> Instances:
-        """Draw `n` instances; all randomness comes from `rng`."""
+        """Draw `n` instances; all randomness comes from `rng`.
+
+        Under the name of a group it may add a mark, [n]: what it chose for that group in
+        each instance, such as a level of its own. Marks come back with the episodes to
+        a method whose `outcome_parameters` name the group.
+        """
         ...
 
 

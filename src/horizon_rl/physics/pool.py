@@ -7,7 +7,7 @@ computed on the way. A frozen pool is also what an evaluation suite consists of.
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import mujoco
@@ -59,6 +59,8 @@ class Pool:
     """[n, draws] all parameters, their limit ranges mapped to [-1, 1]."""
     body: np.ndarray
     """[n, 5] the body, `BODY_DESCRIPTORS`."""
+    marks: dict[str, np.ndarray] = field(default_factory=dict)
+    """[n] what a distribution chose for a group, by the group's name; see there."""
 
     def __len__(self) -> int:
         return len(self.body_ids)
@@ -77,8 +79,10 @@ def sample_pool(
         asked = f"a pool of {n} instances of {len(robots)} bodies"
         raise InputError(f"{asked}; at least 1 of each is needed")
     body_ids = rng.integers(len(robots), size=n)
-    instances = distribution.sample(catalogue, n, rng)
-    return build_pool(robots, catalogue, instances, body_ids, effects)
+    drawn = distribution.sample(catalogue, n, rng)
+    marks = {name: drawn.pop(name) for name in catalogue.names if name in drawn}
+    pool = build_pool(robots, catalogue, drawn, body_ids, effects)
+    return replace(pool, marks=marks) if marks else pool
 
 
 def build_pool(

@@ -86,6 +86,8 @@ class EpisodeRecorder:
         # The last row takes what is not to be kept: no branch, no host sync.
         width = len(fields(EpisodeTable))
         self._ring = torch.zeros((capacity + 1, width), device=device)
+        self._ids = torch.arange(num_worlds, device=device)
+        self._worlds = torch.zeros(capacity + 1, dtype=torch.long, device=device)
         self._first = torch.zeros((num_worlds, width), device=device)
         self._count = torch.zeros((), dtype=torch.long, device=device)
 
@@ -125,7 +127,8 @@ class EpisodeRecorder:
         first = done & (step == length)
         self._first.copy_(torch.where(first.unsqueeze(1), table, self._first))
         slot = (self._count + done.cumsum(0) - 1) % self.capacity
-        self._ring[slot.masked_fill(~done, self.capacity)] = table
+        slot = slot.masked_fill(~done, self.capacity)
+        self._ring[slot], self._worlds[slot] = table, self._ids
         self._count += done.sum()
         self.sums *= (~done).unsqueeze(1)
 
@@ -145,10 +148,18 @@ class EpisodeRecorder:
 
     def table(self) -> EpisodeTable:
         """Read the last finished episodes, oldest first."""
+        return _to_table(self._ring[self._order()])
+
+    def worlds(self) -> np.ndarray:
+        """Read in which world each episode of `table` took place."""
+        return self._worlds[self._order()].cpu().numpy()
+
+    def _order(self) -> torch.Tensor:
+        """Return where the last finished episodes lie, oldest first."""
         count = int(self._count)
         kept = min(count, self.capacity)
         order = (torch.arange(kept) + count - kept) % self.capacity
-        return _to_table(self._ring[order.to(self._ring.device)])
+        return order.to(self._ring.device)
 
 
 def _to_table(records: torch.Tensor) -> EpisodeTable:

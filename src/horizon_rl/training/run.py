@@ -82,8 +82,9 @@ class Run(Recorder):
         """
         groups, method = widened_groups(cfg, catalogue), cfg.make_method()
         for parameter in method.outcome_parameters or ():
-            if parameter not in catalogue.parameters:
-                raise InputError(unknown("parameter", parameter, catalogue.parameters))
+            known = (*catalogue.parameters, *catalogue.names)
+            if parameter not in known:
+                raise InputError(unknown("parameter", parameter, known))
         run = cls(cfg, catalogue, path, device, ranks)
         if init:
             run.start = f"from {name or init}"

@@ -136,8 +136,10 @@ class SimulatedWorlds(Worlds):
         if parameters is not None:
             assert self._scenarios is not None
             first_row = self.ranks.rank * len(self._scenarios)
-            known = self._scenarios.pool.parameters[:, self._columns(parameters)]
+            known = self._known(parameters)
             columns = (*columns, first_row + found.row, found.returns, known[found.row])
+            first_world = self.ranks.rank * self.cfg.num_envs
+            columns = (*columns, first_world + self.env.episodes.worlds())
         parts = self.ranks.gather(columns)
         return Episodes(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -190,7 +192,9 @@ class SimulatedWorlds(Worlds):
         rng = phase_rng(self.cfg.seed, stream)
         drawn = self._draw_scenarios(wanted.distribution, size, rng)
         first = int(rng.integers(1 << 31))
-        return replace(drawn, ids=first + np.arange(size))
+        # Sets are joined, and only some distributions mark their instances.
+        pool = replace(drawn.pool, marks={})
+        return replace(drawn, pool=pool, ids=first + np.arange(size))
 
     def _draw(self, phase: int, distribution: Distribution) -> Draw:
         """Draw scenarios and seeds: they depend on the phase's number and the rank."""
@@ -205,13 +209,15 @@ class SimulatedWorlds(Worlds):
         pool = sample_pool(self.robots, self.catalogue, distribution, n, rng)
         return draw_scenarios(pool, self.cfg.task, rng)
 
-    def _columns(self, parameters: tuple[str, ...]) -> list[int]:
-        """Return where the values of parameters stand in a pool's table of them."""
-        columns, start = {}, 0
+    def _known(self, names: tuple[str, ...]) -> np.ndarray:
+        """Return the values of parameters, and marks of groups, of every row, [rows, -]."""
+        assert self._scenarios is not None
+        pool, columns, start = self._scenarios.pool, dict(self._scenarios.pool.marks), 0
         for name, parameter in self.catalogue.parameters.items():
-            columns[name] = range(start, start + parameter.draws)
+            columns[name] = pool.parameters[:, start : start + parameter.draws]
             start += parameter.draws
-        return [column for name in parameters for column in columns[name]]
+        parts = [columns[name].reshape(len(pool), -1) for name in names]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(pool), 0))
 
     def _make_env(self, num_worlds: int, max_records: int = 16384) -> VelocityEnv:
         backend = make_backend(
