@@ -183,7 +183,10 @@ def test_real_training_writes_what_is_read(run, capsys):
     )
     run.mkdir()
     curriculum = create_curriculum(
-        run / "journal.jsonl", ["mass"], cfg.make_method(), encode(context)
+        run / "journal.jsonl",
+        ["mass"],
+        cfg.make_method(context.catalogue),
+        encode(context),
     )
     trained = 2 * 3 * cfg.steps_per_iteration
     curriculum.tell(replace(GOOD, iterations=2, env_steps=trained + 11))

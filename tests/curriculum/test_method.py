@@ -16,14 +16,16 @@ from horizon_rl.curriculum import (
     Evidence,
     Horizon,
     LeapCfg,
+    MethodCfgs,
     Paper,
+    Plan,
     ProbeSet,
     Proposal,
     choose_method,
 )
 from horizon_rl.curriculum.evidence import fair_episodes, outcomes_of
 from horizon_rl.curriculum.method import METHODS, make_method, name_of, settings_of
-from horizon_rl.domains import AtLevels, InRanges, Range
+from horizon_rl.domains import AtLevels, InRanges, Parameter, Range, paper_catalogue
 from horizon_rl.runs.journal import create_curriculum, resume_curriculum
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, dumps, encode
@@ -53,6 +55,23 @@ def test_name_and_settings_give_the_method_again(method):
 def test_unknown_method_is_refused_with_those_that_exist():
     with pytest.raises(InputError, match="did you mean 'horizon'.*no-rollback"):
         choose_method("horizont", CurriculumCfg())
+
+
+def test_methods_take_the_settings_that_they_have_a_field_for():
+    settings = MethodCfgs(leap=LeapCfg(stake=0.3))
+    early = EarlyCfg(looks=(0.5,))
+    chosen = choose_method("horizon", CurriculumCfg(), settings, early=early)
+    assert chosen == Horizon(early=early, leap=settings.leap)
+    chosen = choose_method("paper", CurriculumCfg(), settings, early=early)
+    assert chosen == Paper(early=early)
+
+
+def test_a_plan_names_what_can_be_widened():
+    constant = Parameter(name="x", baseline=Range(1.0, 1.0), limit=Range(1.0, 1.0))
+    mass = replace(paper_catalogue()["mass"], parameters=(constant,))
+    catalogue = replace(paper_catalogue(), groups=(mass, paper_catalogue()["com"]))
+    plan = Plan.of(catalogue, ["mass", "com"], phases=3, episodes=8)
+    assert plan.groups == {"mass": (), "com": ("com.offset",)}
 
 
 def test_clock_in_the_settings_is_the_clock():

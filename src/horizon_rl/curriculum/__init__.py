@@ -3,6 +3,7 @@
 from horizon_rl.curriculum.config import ClockCfg as ClockCfg
 from horizon_rl.curriculum.config import CurriculumCfg as CurriculumCfg
 from horizon_rl.curriculum.config import GateCfg as GateCfg
+from horizon_rl.curriculum.config import Plan as Plan
 from horizon_rl.curriculum.curriculum import Curriculum as Curriculum
 from horizon_rl.curriculum.early_stopping import EarlyCfg as EarlyCfg
 from horizon_rl.curriculum.entry import CheckpointRef as CheckpointRef
@@ -20,6 +21,7 @@ from horizon_rl.curriculum.method import Method as Method
 from horizon_rl.curriculum.method import register_method as register_method
 from horizon_rl.curriculum.methods import Clock as Clock
 from horizon_rl.curriculum.methods import Horizon as Horizon
+from horizon_rl.curriculum.methods import MethodCfgs as MethodCfgs
 from horizon_rl.curriculum.methods import Paper as Paper
 from horizon_rl.curriculum.methods import check_method as check_method
 from horizon_rl.curriculum.methods import choose_method as choose_method

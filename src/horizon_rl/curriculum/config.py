@@ -1,7 +1,9 @@
 """Settings of the curriculum; gates and frontiers are by default as published."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from horizon_rl.domains.catalogue import Catalogue
 from horizon_rl.support.errors import require
 
 
@@ -47,6 +49,33 @@ class ClockCfg:
 
     def level_at(self, phase: int) -> float:
         return min(self.end, self.start + self.rise * phase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run allows, for methods with settings that follow from it."""
+
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Parameters of every group to widen, by full name: those that can be widened."""
+    phases: int = 0
+    """Phases that the budget of env steps allows; 0: it has no limit."""
+    episodes: int = 0
+    """Episodes of a phase that have time for their whole length, in all worlds."""
+
+    @classmethod
+    def of(
+        cls, catalogue: Catalogue, groups: Sequence[str], phases: int, episodes: int
+    ) -> "Plan":
+        """Name the parameters of `groups`, without those that are constants."""
+        names = {
+            group: tuple(
+                f"{group}.{parameter.name}"
+                for parameter in catalogue[group].parameters
+                if parameter.limit.width > 0.0
+            )
+            for group in groups
+        }
+        return cls(groups=names, phases=phases, episodes=episodes)
 
 
 @dataclass(frozen=True, kw_only=True)

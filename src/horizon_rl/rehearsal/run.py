@@ -10,8 +10,9 @@ from horizon_rl.curriculum import (
     Curriculum,
     CurriculumCfg,
     Entry,
-    LeapCfg,
     Method,
+    MethodCfgs,
+    Plan,
     Proposal,
     State,
     check_method,
@@ -20,7 +21,7 @@ from horizon_rl.curriculum import (
 from horizon_rl.curriculum.entry import last_commit
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
-from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
+from horizon_rl.rehearsal.worlds import EPISODES, SyntheticLearner, SyntheticWorlds
 from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
 from horizon_rl.runs.paths import journal_of
@@ -33,7 +34,7 @@ POLICY = "policy.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RehearsalCfg:
+class RehearsalCfg(MethodCfgs):
     """One rehearsal: which curriculum, on which learner."""
 
     groups: str = "core"
@@ -47,8 +48,6 @@ class RehearsalCfg:
     """Phases in which method `linear` goes from level 0 to its end."""
     level: float = 0.5
     """Level that method `fixed` stays at and `linear` ends at."""
-    leap: LeapCfg = field(default_factory=LeapCfg)
-    """HORIZON: how it scouts, leaps, waits and gives up."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """The curriculum's settings."""
     learner: SyntheticCfg = field(default_factory=SyntheticCfg)
@@ -60,12 +59,14 @@ class RehearsalCfg:
         require("level", self.level, 0.0, 1.0)
         check_method(self.method)
 
-    def make_method(self) -> Method:
+    def make_method(self, catalogue: Catalogue) -> Method:
         """Return the curriculum's method with its settings."""
+        groups, phases = catalogue.select(self.groups), self.curriculum.max_phases
         return choose_method(
             self.method,
             self.curriculum,
-            leap=self.leap,
+            self,
+            plan=Plan.of(catalogue, groups, phases, episodes=EPISODES),
             clock_phases=self.linear_phases,
             clock_level=self.level,
         )
@@ -89,13 +90,15 @@ class Rehearsal(Recorder):
 
     @classmethod
     def in_memory(cls, cfg: RehearsalCfg, catalogue: Catalogue) -> "Rehearsal":
-        curriculum = Curriculum(catalogue.select(cfg.groups), cfg.make_method())
+        curriculum = Curriculum(
+            catalogue.select(cfg.groups), cfg.make_method(catalogue)
+        )
         return cls(cfg, catalogue, curriculum)
 
     @classmethod
     def create(cls, cfg: RehearsalCfg, catalogue: Catalogue, run: Path) -> "Rehearsal":
         """Start a rehearsal in a directory of its own."""
-        groups, method = catalogue.select(cfg.groups), cfg.make_method()
+        groups, method = catalogue.select(cfg.groups), cfg.make_method(catalogue)
         context = {"rehearsal": encode(cfg), "catalogue": encode(catalogue)}
         journal = RunDirectory.create(run).journal
         curriculum = create_curriculum(journal, groups, method, context)

@@ -16,6 +16,9 @@ from horizon_rl.rehearsal.synthetic import (
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.protocols import Iteration, Learner, Worlds
 
+EPISODES = 256
+"""Episodes of a phase, for a method that learns from each; one a world."""
+
 
 class SyntheticWorlds(Worlds):
     """Measures a synthetic policy, with noise, at the levels of a phase."""

@@ -6,8 +6,9 @@ from math import ceil, isfinite
 from horizon_rl.curriculum import (
     CurriculumCfg,
     EarlyCfg,
-    LeapCfg,
     Method,
+    MethodCfgs,
+    Plan,
     check_method,
     choose_method,
 )
@@ -22,7 +23,7 @@ began in it and could have lasted: in a shorter phase there would be too few."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainCfg:
+class TrainCfg(MethodCfgs):
     """One training run: a curriculum, and the worlds and the learner it governs."""
 
     method: str = "horizon"
@@ -58,8 +59,6 @@ class TrainCfg:
     """HORIZON: scenarios of each level that it scouts; 0: it cannot leap."""
     early: EarlyCfg = field(default_factory=EarlyCfg)
     """Looks at a running phase, which may end it."""
-    leap: LeapCfg = field(default_factory=LeapCfg)
-    """HORIZON: how it scouts, leaps, waits and gives up."""
     stagger: bool = False
     """Let worlds begin a phase at random ages of their first episode, instead of all at
     once."""
@@ -104,8 +103,31 @@ class TrainCfg:
         least = MIN_EPISODES_A_PHASE * self.task.max_steps / self.learner.ppo.num_steps
         return max(self.phase_iterations, ceil(least))
 
-    def make_method(self) -> Method:
-        """Return the curriculum's method with its settings."""
+    def plan(self, catalogue: Catalogue, ranks: int = 1) -> Plan:
+        """Return what the run allows, if every episode lasts."""
+        groups, longest = widened_groups(self, catalogue), self.task.max_steps
+        probed = self.anchor_scenarios + 2 * self.probe_scenarios
+        phase_steps = self.iterations * self.steps_per_iteration * ranks
+        steps = self.steps or self.curriculum.max_env_steps
+        cohorts = self.iterations * self.learner.ppo.num_steps // longest
+        return Plan.of(
+            catalogue,
+            groups,
+            phases=min(
+                # A phase that was begun is finished.
+                ceil(steps / (phase_steps + probed * longest)),
+                self.curriculum.max_phases,
+            ),
+            episodes=cohorts * self.num_envs * ranks,
+        )
+
+    def make_method(self, catalogue: Catalogue, ranks: int = 1) -> Method:
+        """Return the curriculum's method with its settings.
+
+        Args:
+            catalogue: The groups of parameters.
+            ranks: How many processes train together.
+        """
         cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
@@ -113,8 +135,9 @@ class TrainCfg:
         return choose_method(
             self.method,
             cfg,
+            self,
             early=self.early,
-            leap=self.leap,
+            plan=self.plan(catalogue, ranks),
             clock_phases=self.linear_phases,
             clock_level=self.clock_level,
         )

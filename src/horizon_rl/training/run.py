@@ -80,7 +80,8 @@ class Run(Recorder):
 
         A directory that holds one already is refused.
         """
-        groups, method = widened_groups(cfg, catalogue), cfg.make_method()
+        groups = widened_groups(cfg, catalogue)
+        method = cfg.make_method(catalogue, ranks.size)
         for parameter in method.outcome_parameters or ():
             known = (*catalogue.parameters, *catalogue.names)
             if parameter not in known:
@@ -88,7 +89,7 @@ class Run(Recorder):
         run = cls(cfg, catalogue, path, device, ranks)
         if init:
             run.start = f"from {name or init}"
-        ranks.once(lambda: run._make_directory(groups, init))
+        ranks.once(lambda: run._make_directory(groups, method, init))
         if not ranks.leads:
             run.curriculum = Curriculum(groups, method)
         return run
@@ -236,8 +237,9 @@ class Run(Recorder):
         fill = partial(self.learner.write, state=state, levels=levels)
         return self.directory.write_checkpoint(phase, fill)
 
-    def _make_directory(self, groups: tuple[str, ...], init: Path | None) -> None:
-        method = self.cfg.make_method()
+    def _make_directory(
+        self, groups: tuple[str, ...], method: Method, init: Path | None
+    ) -> None:
         if init:
             # It may not fit: then nothing has been written.
             self.learner.load(init, refit=True)

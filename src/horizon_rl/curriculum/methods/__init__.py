@@ -1,10 +1,10 @@
 """The methods that come with the package, each in a file of its own."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 
-from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg
+from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg, Plan
 from horizon_rl.curriculum.early_stopping import EarlyCfg
-from horizon_rl.curriculum.method import METHODS, Method, make_method
+from horizon_rl.curriculum.method import METHODS, Method
 from horizon_rl.curriculum.methods.clock import Clock as Clock
 from horizon_rl.curriculum.methods.horizon import Horizon as Horizon
 from horizon_rl.curriculum.methods.paper import Paper as Paper
@@ -19,6 +19,14 @@ VARIANTS = (*ABLATIONS, *CONTROLS)
 """Names that stand for settings of a registered method."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class MethodCfgs:
+    """Settings that only some methods have, each by the name of the method's field."""
+
+    leap: LeapCfg = field(default_factory=LeapCfg)
+    """HORIZON: how it scouts, leaps, waits and gives up."""
+
+
 def check_method(name: str) -> None:
     """Refuse a name that is neither a registered method nor a variant of one."""
     names = sorted({*METHODS, *VARIANTS})
@@ -29,9 +37,10 @@ def check_method(name: str) -> None:
 def choose_method(
     name: str,
     cfg: CurriculumCfg,
+    settings: MethodCfgs | None = None,
     *,
     early: EarlyCfg | None = None,
-    leap: LeapCfg | None = None,
+    plan: Plan | None = None,
     clock_phases: int = 50,
     clock_level: float = 1.0,
 ) -> Method:
@@ -40,8 +49,9 @@ def choose_method(
     Args:
         name: A registered method, or one of `VARIANTS`.
         cfg: Settings to start from; all that a variant does not define is kept.
+        settings: Settings of single methods; a method takes those it has a field for.
         early: Looks at a running phase, for HORIZON and the paper's rule.
-        leap: How HORIZON scouts and leaps.
+        plan: What the run allows, for methods with settings that follow from it.
         clock_phases: Phases in which `linear` goes from level 0 to its end.
         clock_level: Where `linear` ends, and where `fixed` stays.
     """
@@ -57,10 +67,6 @@ def choose_method(
         return Clock(cfg=replace(cfg, clock=clocks[name]))
     if name in ("horizon", "paper") and cfg.clock:
         return Clock(cfg=cfg)
-    if name == "horizon":
-        return Horizon(cfg=cfg, early=early or EarlyCfg(), leap=leap or LeapCfg())
-    if name not in ("paper", *ABLATIONS):
-        return make_method(name, cfg, {})
     match name:
         case "joint":
             cfg = replace(cfg, joint=True)
@@ -70,4 +76,9 @@ def choose_method(
             cfg = replace(cfg, rollback=False)
         case "no-restore":
             cfg = replace(cfg, restore=False)
-    return Paper(cfg=cfg, early=early or EarlyCfg())
+    method = METHODS["paper" if name in ABLATIONS else name]
+    settings = settings or MethodCfgs()
+    given = {f.name: getattr(settings, f.name) for f in fields(MethodCfgs)}
+    given |= {"early": early or EarlyCfg(), "plan": plan or Plan()}
+    own = {f.name for f in fields(method)}
+    return method(cfg=cfg, **{k: value for k, value in given.items() if k in own})
