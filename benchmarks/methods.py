@@ -5,8 +5,9 @@
 
 Every run is `horizon train` in a process of its own; a name without flags is a method.
 What is there already is resumed or left alone. At every mark (million env steps) the
-last checkpoint up to it is evaluated on `all` at four severities, development draw; the
-area is the mean success of the four. Rows go to OUT/curve.jsonl as they come.
+checkpoint that the run would go on from there is evaluated on `all` at four severities,
+development draw; the area is the mean success of the four. Rows go to OUT/curve.jsonl as
+they come.
 """
 
 import argparse
@@ -15,10 +16,10 @@ import os
 import subprocess
 import sys
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from horizon_rl.curriculum import last_checkpoint
 from horizon_rl.evaluation.suite import FrozenColumn
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import make_backend
@@ -54,7 +55,7 @@ def main() -> None:
         evaluate(args)
         return
     args.out.mkdir(parents=True, exist_ok=True)
-    todo = deque()
+    todo = []
     for seed in map(int, args.seeds.split(",")):
         for run in args.runs:
             name, _, flags = run.partition(":")
@@ -101,10 +102,11 @@ def evaluate(args) -> None:
     run = args.out / args.evaluate
     entries = replay(journal_of(run)).entries
     points, total = [], 0
-    for entry in entries:
+    for number, entry in enumerate(entries, start=1):
         total += entry.evidence.env_steps
-        if entry.checkpoint:
-            points.append((total, checkpoint_folder(run, entry.checkpoint.name)))
+        # After a rollback it is the last commit's, not what a held phase has saved.
+        if named := last_checkpoint(entries[:number]):
+            points.append((total, checkpoint_folder(run, named.name)))
     columns = [_column(severity) for severity in SEVERITIES]
     n, task = args.scenarios, columns[0].task
     # One rollout for all severities: a GPU wants many worlds.

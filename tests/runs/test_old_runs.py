@@ -14,14 +14,14 @@ pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
 from evidence import GOOD
-from small_runs import actions, finish, journal, resume
+from small_runs import actions, create, finish, journal, resume, run_phases, tiny
 
 from horizon_rl.cli import main
 from horizon_rl.curriculum import Clock, EarlyCfg, Horizon, Paper
 from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.rehearsal import Rehearsal
 from horizon_rl.runs.journal import create_curriculum, replay, resume_curriculum
-from horizon_rl.runs.lines import parse_line, to_line
+from horizon_rl.runs.lines import SCHEMA, parse_line, to_line
 from horizon_rl.runs.read import read_run
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs-schema-1"
@@ -145,6 +145,20 @@ def test_resumed_it_goes_on_to_its_end(name, copied):
     assert so_far.entries[done].evidence.reference_error is not None
     found = recheck(read_run(path / "journal.jsonl"))
     assert found.checked == found.agreed == total and not found.disagreements
+
+
+@pytest.mark.parametrize("schema", [2, SCHEMA])
+def test_last_commit_of_an_older_version_is_measured_again(schema, tmp_path):
+    """Schema 2 drew the pushes of its frozen scenarios otherwise."""
+    run_phases(create(tiny(), tmp_path / "run"), 1)
+    path = tmp_path / "run" / "journal.jsonl"
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    header = to_line({**parse_line(header, ""), "schema": schema})
+    path.write_bytes(header + b"".join(lines))
+    run = resume(tmp_path / "run")
+    reference = run.curriculum.state.reference
+    run.close()
+    assert reference and (reference.error is None) == (schema < SCHEMA)
 
 
 def test_resumed_rehearsal_takes_the_decisions_of_the_whole(copied):

@@ -120,8 +120,7 @@ class Curriculum:
     def forget_reference(self) -> None:
         """Have the last commit measured again before the next phase trains."""
         if known := self.state.reference:
-            unknown = replace(known, error=None, value=None)
-            self.state = replace(self.state, reference=unknown)
+            self.state = replace(self.state, reference=known.unmeasured())
 
     def tell(
         self, evidence: Evidence, checkpoint: CheckpointRef | None = None

@@ -1,7 +1,7 @@
 """The values that go round: proposal, decision, and the state between phases."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from horizon_rl.curriculum.frontier import Frontier
@@ -114,6 +114,10 @@ class Reference:
     """Its return on them."""
     error_by_size: dict[str, float] = field(default_factory=dict)
     """Its tracking error by size of body, m/s, where the worlds know."""
+
+    def unmeasured(self) -> "Reference":
+        """Return it as one to be measured before the next phase trains."""
+        return replace(self, error=None, value=None, error_by_size={})
 
 
 @dataclass(frozen=True)

@@ -125,12 +125,12 @@ class Run(Recorder):
         )
         run = cls(cfg, context.catalogue, path, device, ranks)
         run.start = context.start
-        method, entries, noise_changed = ranks.once(lambda: run._catch_up(context))
+        method, entries, is_old = ranks.once(lambda: run._catch_up(context))
         if not ranks.leads:
             groups = widened_groups(cfg, context.catalogue)
             run.curriculum = Curriculum(groups, method, entries=entries)
-        if noise_changed:
-            # The last commit was measured with sensor noise that nobody meets again.
+        if is_old:
+            # The last commit was measured on scenarios that nobody meets again.
             run.curriculum.forget_reference()
         if cfg != was:
             ranks.once(lambda: write_budget(path, run.budget))
@@ -262,7 +262,7 @@ class Run(Recorder):
 
         Returns:
             The curriculum's method, the phases judged, and whether an older version
-            wrote the run, which keyed the probes' sensor noise in another way.
+            wrote the run, which drew sensor noise (schema 1) and pushes otherwise.
         """
         self.curriculum = curriculum = resume_curriculum(self.directory.journal)
         entries = curriculum.entries
@@ -273,8 +273,8 @@ class Run(Recorder):
             curriculum.close()
             raise
         self.trained_s = self.directory.pick_up(entries)
-        noise_changed = read_header(self.directory.journal).schema < 2
-        return curriculum.method, entries, noise_changed
+        is_old = read_header(self.directory.journal).schema < 3
+        return curriculum.method, entries, is_old
 
     @property
     def _on_hold(self) -> bool:
