@@ -211,6 +211,13 @@ def test_without_scouts_the_governor_trains_on_and_ends():
     assert curriculum.state.mastered == {"mass": 0.0}
 
 
+def test_training_episodes_stand_in_where_the_candidate_is_not_probed():
+    """Worlds may keep scenarios for scouts alone; to 0.5, as after `LEAPT`."""
+    scouted = {k: v for k, v in LEAPT.probed.items() if "candidate" not in k}
+    proposal = after(replace(LEAPT, probed=scouted)).ask()
+    assert proposal and (proposal.kind, proposal.levels) == ("leap", {"mass": 0.5})
+
+
 def test_part_that_was_committed_is_measured_before_the_next_phase():
     curriculum = after(LEAPT, shows(0.4), shows(0.4, within="0 1 1"))
     known = curriculum.state.reference

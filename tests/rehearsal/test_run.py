@@ -62,6 +62,10 @@ def test_summary_adds_up(cfg):
     assert 0.01 * steps < probed < 0.1 * steps
     assert summary["env_steps"] == sum(e.evidence.env_steps for e in entries)
     assert 0 < summary["env_steps_rolled_back"] < summary["env_steps"]
+    failed = [e.evidence for e in entries if e.decision.action == "rollback"]
+    alone = sum(evidence.env_steps for evidence in failed)
+    # HORIZON's failures go back with what was held before them.
+    assert (summary["env_steps_rolled_back"] > alone) == (cfg is BOLD)
     assert summary["commits"] + summary["rollbacks"] <= summary["phases"]
 
 

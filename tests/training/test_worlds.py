@@ -20,7 +20,13 @@ from small_runs import (
     weights,
 )
 
-from horizon_rl.curriculum import Curriculum, ProbeSet, Verdict, select_window
+from horizon_rl.curriculum import (
+    Curriculum,
+    LeapCfg,
+    ProbeSet,
+    Verdict,
+    select_window,
+)
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import Ppo
@@ -120,6 +126,24 @@ def test_scenarios_of_probes_and_of_training_are_disjoint():
     assert len(drawn) == 4 + 4 + 1
     starts = np.concatenate([s.pool.start_qvel for s in drawn.values()])
     assert len(np.unique(starts, axis=0)) == len(starts)
+
+
+def test_scouts_at_the_candidates_levels_keep_their_scenarios_from_look_to_look():
+    """So close to the limit may a candidate be that a rung rounds to it."""
+    worlds, learner = make(tiny(method="horizon", scout_scenarios=4))
+    sets = sets_of(1)
+    sets["beyond 0.1"] = ProbeSet(1, sets["candidate"].distribution)
+    first, second = (worlds.probe(learner.policy, sets) for _ in range(2))
+    for name in sets:
+        assert_equal(first[name], second[name])
+
+
+@pytest.mark.parametrize(("method", "scouted"), [("horizon", 5), ("paper", 0)])
+def test_only_horizon_has_worlds_for_scouts(method, scouted):
+    leap = LeapCfg(rungs=(0.5, 1.0))
+    worlds, _ = make(tiny(method=method, scout_scenarios=10, leap=leap))
+    assert worlds._probe_env is not None
+    assert worlds._probe_env.num_envs == 4 + 2 * 8 + 10 * scouted
 
 
 def test_probe_stays_within_its_levels():

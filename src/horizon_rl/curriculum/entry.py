@@ -32,8 +32,7 @@ def last_checkpoint(entries: Sequence[Entry]) -> CheckpointRef | None:
 
     What a phase on hold has saved counts until a rollback.
     """
-    actions = [entry.decision.action for entry in entries]
-    if actions and actions[-1] == "rollback":
+    if entries and entries[-1].decision.action == "rollback":
         return last_commit(entries)
     return next((e.checkpoint for e in reversed(entries) if e.checkpoint), None)
 
@@ -42,6 +41,11 @@ def last_commit(entries: Sequence[Entry]) -> CheckpointRef | None:
     """Return the last checkpoint that is not one on hold: what a rollback restores."""
     kept = (e.checkpoint for e in reversed(entries) if e.decision.action != "hold")
     return next(filter(None, kept), None)
+
+
+def is_on_hold(entries: Sequence[Entry]) -> bool:
+    """Tell whether the last phase is trained on: a rollback would restore its start."""
+    return bool(entries) and entries[-1].decision.action == "hold"
 
 
 def in_vain(entries: Sequence[Entry]) -> list[Entry]:

@@ -18,7 +18,7 @@ from horizon_rl.curriculum import (
     check_method,
     choose_method,
 )
-from horizon_rl.curriculum.entry import last_commit
+from horizon_rl.curriculum.entry import is_on_hold, last_commit
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
 from horizon_rl.rehearsal.worlds import EPISODES, SyntheticLearner, SyntheticWorlds
@@ -127,8 +127,7 @@ class Rehearsal(Recorder):
 
     def last_commit(self) -> SyntheticPolicy | None:
         entries = self.curriculum.entries
-        on_hold = entries and entries[-1].decision.action == "hold"
-        return self._load(last_commit(entries)) if on_hold else None
+        return self._load(last_commit(entries)) if is_on_hold(entries) else None
 
     def save(self, proposal: Proposal, after: State) -> CheckpointRef | None:
         if self._directory is None:

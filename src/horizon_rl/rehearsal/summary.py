@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from horizon_rl.curriculum.entry import in_vain
 from horizon_rl.rehearsal.run import Rehearsal
 from horizon_rl.support.records import encode
 
@@ -22,9 +23,7 @@ def summarise(rehearsal: Rehearsal) -> dict[str, Any]:
         "boundaries": events["boundary"],
         "ended": state.ended,
         "env_steps": state.env_steps,
-        "env_steps_rolled_back": sum(
-            e.evidence.env_steps for e in entries if not e.decision.keeps_weights
-        ),
+        "env_steps_rolled_back": sum(e.evidence.env_steps for e in in_vain(entries)),
         "difficulty": state.difficulty,
         "levels": state.mastered,
         "coverage": {group: coverage[group] for group in state.mastered},

@@ -19,7 +19,7 @@ from horizon_rl.curriculum import (
     Proposal,
     State,
 )
-from horizon_rl.curriculum.entry import last_commit, rollbacks_since
+from horizon_rl.curriculum.entry import is_on_hold, last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
@@ -165,7 +165,7 @@ class Run(Recorder):
         was not judged: it runs again when the run is resumed.
         """
         self.learner.follow_rank_0()
-        if self._on_hold:
+        if is_on_hold(self.curriculum.entries):
             self._last_commit = self.learner.snapshot()
             self.ranks.once(lambda: self._load(self.curriculum.checkpoint))
             self.learner.follow_rank_0()
@@ -268,19 +268,14 @@ class Run(Recorder):
         entries = curriculum.entries
         try:
             self._initial = context.initial
-            self._load(last_commit(entries) if self._on_hold else curriculum.checkpoint)
+            on_hold = is_on_hold(entries)
+            self._load(last_commit(entries) if on_hold else curriculum.checkpoint)
         except BaseException:
             curriculum.close()
             raise
         self.trained_s = self.directory.pick_up(entries)
         is_old = read_header(self.directory.journal).schema < 3
         return curriculum.method, entries, is_old
-
-    @property
-    def _on_hold(self) -> bool:
-        """The last phase is trained on: a rollback would restore what was before it."""
-        entries = self.curriculum.entries
-        return bool(entries) and entries[-1].decision.action == "hold"
 
     def _load(self, named: CheckpointRef | None) -> None:
         """Take over a checkpoint, with the learning rate as rollbacks left it."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
+from horizon_rl.curriculum.scouting import PARTIAL
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import AtLevels, Distribution
 from horizon_rl.physics import make_backend, sample_pool
@@ -39,8 +40,6 @@ from horizon_rl.task import (
 from horizon_rl.training.config import TrainCfg, fixed_levels
 from horizon_rl.training.protocols import Worlds
 
-NUM_SCOUTED = 8
-"""Scouted sets that fit beside the other probes in one pass; more take another."""
 GATED = ("candidate", "checkpoint", "reference")
 """Probes that gate C compares."""
 PROBE = 1 << 31
@@ -97,10 +96,12 @@ class SimulatedWorlds(Worlds):
         self._scenarios: Scenarios | None = None
         self._drawn_ahead: dict[tuple[int, str], Future[Draw]] = {}
         num_probed = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
-        num_probed += NUM_SCOUTED * cfg.scout_scenarios
+        if cfg.method == "horizon":
+            # All scouts fit beside the other sets in one pass; others would take more.
+            num_probed += (len(PARTIAL) + len(cfg.leap.rungs)) * cfg.scout_scenarios
         has_probes = ranks.leads and num_probed > 0
         self._probe_env = self._make_env(num_probed) if has_probes else None
-        self._probe_sets: dict[tuple[int, str], Scenarios] = {}
+        self._probe_sets: dict[tuple[int, int, str], Scenarios] = {}
 
     def begin(self, phase: int, distribution: Distribution) -> None:
         ahead = self._drawn_ahead.pop(_key(phase, distribution), None)
@@ -159,10 +160,10 @@ class SimulatedWorlds(Worlds):
         for name, size in sizes.items():
             wanted = sets[name]
             stream = PROBE if wanted.phase is None else PROBE + 1 + wanted.phase
-            key = _key(stream, wanted.distribution)
+            # Near the limit a scout may have the candidate's levels, but another size.
+            key = size, *_key(stream, wanted.distribution)
             drawn = known.get(key) or self._draw_set(stream, wanted, size)
-            if name == "anchor" or name in GATED:
-                self._probe_sets[key] = drawn
+            self._probe_sets[key] = drawn
             parts.append(drawn)
         noise_seed = int(phase_rng(self.cfg.seed, PROBE).integers(1 << 62))
         scenarios = join_scenarios(parts)

@@ -26,7 +26,6 @@ from horizon_rl.curriculum.method import (
     register_method,
 )
 from horizon_rl.curriculum.scouting import (
-    PARTIAL,
     WITHIN,
     LeapCfg,
     Levels,
@@ -54,7 +53,7 @@ class GovernorState(State):
     stake: float
     """Survival that the next leap may cost below gate L's threshold."""
     survival: dict[str, float] = field(default_factory=dict)
-    """What the last commit's scouts survived; empty: not scouted at its levels."""
+    """What the last commit's probes survived; empty: not scouted at its levels."""
     failed: Levels | None = None
     """Levels of the leap that failed since the last whole commit."""
     trail: tuple[float, ...] = ()
@@ -97,14 +96,14 @@ class Horizon:
         before, proposal = cast(GovernorState, state), on_trial(state)
         verdict = self._judge(before, evidence)
         trail = (*before.trail, evidence.length or 0.0)
-        action, levels = self._choose(before, evidence, verdict, trail)
+        action, part = self._choose(before, evidence, verdict, trail)
         after = book(before, evidence, action)
         if action == "hold":
             after = replace(after, trail=trail)
-        elif action == "commit" and verdict.passed:
-            after = self._commit(after, evidence, proposal)
+        elif part:
+            after = self._commit_part(after, proposal, part)
         elif action == "commit":
-            after = self._commit_part(after, proposal, levels)
+            after = self._commit(after, evidence, proposal)
         else:
             after = self._retreat(after, proposal)
         if after.mastered != before.mastered:
@@ -112,7 +111,6 @@ class Horizon:
         held = proposal if action == "hold" else None
         late = (evidence.progress or 0.0) >= self.leap.last_leap
         following = self._propose(after, held, may_leap=not late)
-        part = levels if action == "commit" and not verdict.passed else None
         reason = _explain(proposal, action, verdict, part)
         decision = conclude(proposal, action, verdict, reason, _changes(before, after))
         return following, replace(decision, levels=part)
@@ -135,11 +133,14 @@ class Horizon:
 
     def _judge(self, state: GovernorState, evidence: Evidence) -> Verdict:
         """Judge by gate L as a test, and by gate C for all bodies, each size and level 0."""
-        cfg, margin = self.cfg.gates, self.leap.margin
-        gates = replace(cfg, error_margin=margin, return_margin=margin)
+        cfg, margin, reference = self.cfg.gates, self.leap.margin, state.reference
         slack = self.leap.sigmas * (evidence.length_se or 0.0)
-        gates = replace(gates, min_length=max(0.0, cfg.min_length - slack))
-        reference = state.reference
+        gates = replace(
+            cfg,
+            min_length=max(0.0, cfg.min_length - slack),
+            error_margin=margin,
+            return_margin=margin,
+        )
         if not (cfg.preservation and reference and state.trained):
             return judge(evidence, gates, preservation=False)
         anchor_margin = self.leap.anchor_margin
@@ -158,38 +159,42 @@ class Horizon:
         evidence: Evidence,
         verdict: Verdict,
         trail: tuple[float, ...],
-    ) -> tuple[Action, Levels]:
-        """Return what to do, and the levels to commit."""
-        proposal, cfg = on_trial(state), self.cfg
+    ) -> tuple[Action, Levels | None]:
+        """Return what to do, and the levels to commit if only a part of the leap is."""
+        proposal, cfg, probed = on_trial(state), self.cfg, evidence.probed
         if verdict.passed:
-            return "commit", proposal.levels
+            return "commit", None
         if proposal.kind == "baseline":
-            return "hold", proposal.levels
+            return "hold", None
+        failed: Action = "rollback" if cfg.restore else "retreat"
+        if evidence.aborted:
+            return failed, None
         target, error = cfg.gates.min_length, evidence.length_se or 0.0
-        lost = verdict.feasible and verdict.preserved is False
-        patience = self.leap.patience_lost if lost else self.leap.patience
-        hopeful = is_hopeful(trail, target, error, patience)
-        if hopeful and not evidence.aborted:
-            return "hold", proposal.levels
-        if verdict.preserved is not False and not evidence.aborted:
-            for share in PARTIAL:
-                name, probed = f"{WITHIN} {share:g}", evidence.probed
-                scouted = Evidence(
-                    length=probed.get(f"{name}_length"),
-                    tracking_error=probed.get(f"{name}_error"),
-                )
-                if all(c.passed for c in feasibility_checks(scouted, cfg.gates)):
-                    part = between(proposal.mastered, proposal.levels, share)
-                    return "commit", part
-        return "rollback" if cfg.restore else "retreat", proposal.mastered
+        lost = verdict.preserved is False
+        lost_alone = lost and verdict.feasible
+        patience = self.leap.patience_lost if lost_alone else self.leap.patience
+        if is_hopeful(trail, target, error, patience):
+            return "hold", None
+        scouts = {} if lost else proposal.scouts or {}
+        for name, levels in scouts.items():  # The furthest on the way comes first.
+            scouted = Evidence(
+                length=probed.get(f"{name}_length"),
+                tracking_error=probed.get(f"{name}_error"),
+            )
+            checks = feasibility_checks(scouted, cfg.gates)
+            if name.startswith(WITHIN) and all(check.passed for check in checks):
+                return "commit", levels
+        return failed, None
 
     def _commit(
         self, state: GovernorState, evidence: Evidence, proposal: Proposal
     ) -> GovernorState:
         """Take the candidate as mastered, and remember what lies beyond it."""
+        # Where the candidate is not probed, its training episodes stand in.
+        lengths = {"candidate_length": evidence.length or 0.0, **evidence.probed}
         survival = {
             name.removesuffix("_length"): value
-            for name, value in evidence.probed.items()
+            for name, value in lengths.items()
             if name.endswith("_length")
         }
         return replace(
@@ -210,13 +215,7 @@ class Horizon:
         """Take levels on the way to the candidate as mastered: there the phase passes."""
         assert state.reference is not None
         # They have no scouts yet, and are measured before the next phase trains.
-        reference = replace(
-            state.reference,
-            distribution=AtLevels(levels),
-            error=None,
-            value=None,
-            error_by_size={},
-        )
+        unmeasured = state.reference.unmeasured()
         return replace(
             state,
             frontiers=_advance(state.frontiers, levels, proposal.levels),
@@ -224,7 +223,7 @@ class Horizon:
             survival={},
             failed=proposal.levels,
             trail=(),
-            reference=reference,
+            reference=replace(unmeasured, distribution=AtLevels(levels)),
             trained=True,
         )
 
@@ -275,8 +274,7 @@ class Horizon:
         state = replace(state, idle=state.idle + 1)
         if leaps:
             return self._try(state, "leap", levels, reason)
-        reason = "the limit is reached" if arrives else "no leap is recoverable yet"
-        reason = reason if arrives or state.survival else "nothing was scouted"
+        reason = "the limit is reached" if arrives else "no leap is in sight"
         return self._try(state, "consolidate", mastered, f"{reason}: train on")
 
     def _try(
