@@ -295,6 +295,7 @@ MINE = ("--suite", "mine.toml")
         (["stand", "--curve", "--severity", "1"], "no --suite, no --severity"),
         (["stand", "--curve", "--suite", "robots"], "no --suite, no --severity"),
         (["stand", "--curve", "--curve-groups", "mess"], "unknown group 'mess'"),
+        (["stand", "--curve-groups", "mass"], "are those of --curve: add it"),
         (["stand", "--curve", "--robot", "b3"], "b3"),
         (["stand", "--suite", "robots", "--robot", "a1"], "leave out --robot a1"),
         (["stand", "--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),

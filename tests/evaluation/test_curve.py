@@ -7,7 +7,8 @@ import pytest
 from tables import table_of
 
 from horizon_rl.domains import paper_catalogue
-from horizon_rl.evaluation.curve import SEVERITIES, curve_columns, curve_suite
+from horizon_rl.evaluation.control import drop_control
+from horizon_rl.evaluation.curve import SEVERITIES, curve_suite
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.results import to_json
 from horizon_rl.evaluation.suite_file import load_suite
@@ -37,8 +38,10 @@ HALF = [True, True, False, False]
 
 
 def test_curves_are_those_of_the_suites_with_these_severities():
-    frozen = curve_suite().frozen
-    assert list(curve_columns(frozen)) == ["all", "core"]
+    suite = curve_suite()
+    frozen = suite.frozen
+    assert list(suite.curves) == ["all", "core"]
+    assert suite.curves["core"] == ("core@0.25", "core@0.5", "core@0.75", "core@1")
     assert len(frozen) == 9
     for severity in SEVERITIES:
         ood = load_suite("ood", severity).frozen
@@ -52,7 +55,7 @@ def test_curves_are_those_of_the_suites_with_these_severities():
 
 def test_groups_of_ones_own_have_a_curve():
     suite = curve_suite(["mass,com", "all"])
-    assert list(curve_columns(suite.frozen)) == ["all", "mass,com"]
+    assert list(suite.curves) == ["all", "mass,com"]
     column = next(c for c in suite.columns if c.name == "mass,com@0.5")
     ranges = paper_catalogue().ranges({"mass": 0.5, "com": 0.5})
     assert {name: spans[0] for name, spans in column.spans.items()} == ranges
@@ -72,6 +75,18 @@ def test_area_is_the_mean_success_over_the_severities():
     assert "curve" not in to_json(
         replace(elsewhere, suite=load_suite("ood")), None, {}, {}
     )
+
+
+def test_column_with_an_at_is_no_curve(make_suite):
+    suite = make_suite('[columns]\nplain = {}\n"wet@night".levels = { contact = 0.5 }')
+    tables = dict.fromkeys(suite.frozen, table_of([1000] * 4, [0.3] * 4))
+    found = Evaluation(load_policy("stand"), suite, tables)
+    assert "curve" not in to_json(found, None, {}, {})
+
+
+def test_means_leave_out_the_control_on_every_robot():
+    assert drop_control({"none/a1": 1, "none/go2": 2, "nonesuch": 3}) == {"nonesuch": 3}
+    assert drop_control({"none": 1}) == {"none": 1}
 
 
 def test_table_of_methods_has_differences_to_the_first():

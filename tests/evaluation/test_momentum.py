@@ -76,6 +76,10 @@ def test_whoever_is_to_walk_may_slide_further(make_scenarios):
     assert not is_impossible(make_scenarios(push), max_error=0.5)
 
 
+def test_whoever_may_fall_at_once_fails_nowhere(make_scenarios):
+    assert not is_impossible(make_scenarios(9.0, friction=0.05), min_length=0.0)
+
+
 def test_less_weight_brakes_less(make_scenarios):
     push = 0.99 * least_push(0.1)
     # 30 N of its 149 N are carried from above.

@@ -205,6 +205,7 @@ P = f"{A}parameters."
         (f"{A}[task]\ncommand.max_speed = nan", 3, "nan is not a finite number"),
         (f"{A}[task]\npush.max_interval_s = 1", 2, "push intervals"),
         (f"{A}[success]\nmax_error = nan", 3, "nan is not a finite number"),
+        (f"{A}[success]\nmin_length = 1.5", 2, "min_length is 1.5; accepted: 0..1"),
         (f"success = []\n{A}", 1, "[] is not a table"),
     ],
 )

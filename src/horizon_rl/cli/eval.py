@@ -149,6 +149,8 @@ def _load_suites(cmd: EvalCmd) -> list[Suite]:
         if cmd.severity or cmd.suite != EvalCmd.suite:
             raise InputError("--curve is a suite of its own: no --suite, no --severity")
         return [curve_suite(cmd.curve_groups, cmd.robot, catalogue, cmd.draw)]
+    if cmd.curve_groups != EvalCmd.curve_groups:
+        raise InputError("--curve-groups are those of --curve: add it")
     return [
         load_suite(cmd.suite, severity, cmd.robot, catalogue, cmd.draw)
         for severity in cmd.severity or (None,)
@@ -179,7 +181,7 @@ def _tables(
 ) -> list[Table]:
     """Lay out the results of one suite, those of a curve by severity."""
     methods = _by_method(evaluations)
-    is_curve = "curve" in records[0]
+    is_curve = bool(evaluations[0].suite.curves)
     tables = [curve_table(methods)] if is_curve else []
     if len(records) == 1:
         return [*tables, policy_table(records[0])]

@@ -4,7 +4,7 @@ One severity flatters those who trained for it. The area is the mean success ove
 from a quarter of the way to the limits themselves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,11 @@ def curve_suite(
     load_robot(body)  # Refuses an unknown one before the long work begins.
     shifted = {ALL: catalogue.names}
     shifted |= {name: catalogue.select(name) for name in together if name != ALL}
-    levels = {CONTROL: {}} | {
-        f"{name}@{severity:g}": dict.fromkeys(groups, severity)
-        for name, groups in shifted.items()
-        for severity in SEVERITIES
-    }
+    levels = {CONTROL: {}}
+    curves: dict[str, tuple[str, ...]] = {}
+    for name, groups in shifted.items():
+        points = {f"{name}@{x:g}": dict.fromkeys(groups, x) for x in SEVERITIES}
+        curves[name], levels = tuple(points), levels | points
     return Suite(
         name="curve",
         columns=tuple(
@@ -55,18 +55,9 @@ def curve_suite(
         ),
         draw=draw,
         about="Success against severity: all groups, and some together",
+        curves=curves,
         catalogue=catalogue,
     )
-
-
-def curve_columns(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the columns of every curve among a suite's, by rising severity."""
-    curves: dict[str, list[str]] = {}
-    for name in names:
-        curve, at, _ = name.rpartition("@")
-        if at:
-            curves.setdefault(curve, []).append(name)
-    return curves
 
 
 def area_by_scenario(evaluation: Evaluation, columns: Sequence[str]) -> np.ndarray:
@@ -83,7 +74,7 @@ def measure_curves(
 ) -> dict[str, dict[str, Any]]:
     """Put curves in numbers, from an evaluation and the summaries of its columns."""
     found = {}
-    for curve, names in curve_columns(columns).items():
+    for curve, names in evaluation.suite.curves.items():
         shares = area_by_scenario(evaluation, names)
         found[curve] = {
             "severities": list(SEVERITIES),

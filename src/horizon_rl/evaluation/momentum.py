@@ -31,7 +31,7 @@ def impossible(scenarios: Scenarios, task: TaskCfg, success: SuccessCfg) -> np.n
     pool, steps = scenarios.pool, scenarios.push_steps
     braking, less_speed, less_distance = _braking(pool)
     # A fall after this is no failure.
-    end = int(success.min_length * task.max_steps)
+    end = max(1, int(success.min_length * task.max_steps))
     commanded = _commanded(scenarios, task)[:, :end]
     excess, leftover = np.zeros(len(scenarios)), np.zeros(len(scenarios))
     for push in range(steps.shape[1]):

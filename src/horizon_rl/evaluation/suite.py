@@ -6,6 +6,7 @@ hash covers every number, so that two results with one hash met the same conditi
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -103,6 +104,8 @@ class Suite:
     severity: float | None = None
     """Level of the groups that a column shifts; None where none does."""
     about: str = ""
+    curves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Columns that are one curve against severity, in its order, by the curve's name."""
     task: TaskCfg = field(default_factory=TaskCfg)
     success: SuccessCfg = field(default_factory=SuccessCfg)
     catalogue: Catalogue = field(default_factory=paper_catalogue)

@@ -1,25 +1,28 @@
 """Success against severity as a table and as a figure, a line for each method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from horizon_rl.evaluation.control import CONTROL
-from horizon_rl.evaluation.curve import SEVERITIES, area_by_scenario, curve_columns
+from horizon_rl.evaluation.curve import SEVERITIES, area_by_scenario
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.statistics import (
     paired_difference,
     share_interval,
     spread_by_column,
 )
-from horizon_rl.show.numbers import show_interval, show_percent, show_spread
+from horizon_rl.show.evaluation_tables import Methods
+from horizon_rl.show.numbers import (
+    show_difference,
+    show_interval,
+    show_percent,
+    show_spread,
+)
 from horizon_rl.show.plotting import add_legend, name_styles, new_figure
 from horizon_rl.show.scores import NAME_WIDTH, describe_suite
 from horizon_rl.show.table import Cell, Table
-
-Methods = Mapping[str, Sequence[Evaluation]]
-"""Evaluations by method, one for each of its training seeds."""
 
 
 def curve_table(methods: Methods) -> Table:
@@ -27,26 +30,30 @@ def curve_table(methods: Methods) -> Table:
     first = next(iter(methods.values()))
     suite, several = first[0].suite, len(methods) > 1
     rows: list[tuple[str | Cell, ...]] = []
-    for curve, columns in curve_columns(first[0].columns).items():
+    for curve, columns in suite.curves.items():
         reference = _areas(first, columns)
         rows += [()] * bool(rows) + [(Cell(curve, "bold"),)] if several else []
         for name, seeds in methods.items():
             areas = _areas(seeds, columns)
-            success = _success(seeds, columns)
             row = (
                 name if several else curve,
-                *(show_percent(share) for share in success.mean(axis=0)),
+                *(
+                    show_percent(share)
+                    for share in _success(seeds, columns).mean(axis=0)
+                ),
                 Cell(_show_area(areas), "bold"),
             )
             if several and seeds is not first:
                 found = paired_difference(areas, reference, np.random.default_rng(0))
-                bounds = show_interval(found.interval, "+.1f", ", ")
-                row += (f"{100 * found.value:+.1f} [{bounds}]",)
+                row += (show_difference(found),)
             rows.append(row)
     where = describe_suite(suite.name, suite.severity, suite.draw)
     notes = ["Area: mean of the four severities; 0 is the control, at the baseline."]
     if several:
-        notes.append("Difference: of the area to the first, in points, 95 % interval.")
+        notes += [
+            "Difference: of the area to the first, in points, with its 95 % interval: by",
+            "training seed where both have several, else by scenario.",
+        ]
     return Table(
         f"Success, %, against severity, {where}, suite {suite.digest[:12]}",
         (
@@ -61,8 +68,7 @@ def curve_table(methods: Methods) -> Table:
 
 def curve_figure(methods: Methods) -> Any:
     """Draw success against severity, a panel per curve; bands are the seeds' range."""
-    first = next(iter(methods.values()))[0]
-    curves = curve_columns(first.columns)
+    curves = next(iter(methods.values()))[0].suite.curves
     colours, markers = name_styles(methods)
     figure, panels = new_figure(
         0.8 + 3.6 * len(curves), 3.6, columns=len(curves), sharey=True
@@ -71,15 +77,10 @@ def curve_figure(methods: Methods) -> Any:
     for panel, (curve, columns) in zip(panels, curves.items(), strict=True):
         for name, seeds in methods.items():
             success = 100.0 * _success(seeds, columns)
-            style = {
-                "color": colours[name],
-                "marker": markers[name],
-                "ms": 5,
-                "lw": 1.5,
-            }
+            style = {"color": colours[name], "marker": markers[name], "ms": 5}
             # One legend for all panels.
-            style["label"] = name if panel is panels[0] else None
-            panel.plot(where, success.mean(axis=0), **style)
+            label = name if panel is panels[0] else None
+            panel.plot(where, success.mean(axis=0), label=label, lw=1.5, **style)
             low, high = success.min(axis=0), success.max(axis=0)
             panel.fill_between(where, low, high, color=colours[name], alpha=0.15, lw=0)
         panel.set(title=curve, xlabel="severity", xticks=where, ylim=(-2, 102))

@@ -13,7 +13,7 @@ from horizon_rl.evaluation.statistics import (
     interquartile_mean,
     paired_difference,
 )
-from horizon_rl.show.numbers import NONE, show_interval, show_percent
+from horizon_rl.show.numbers import NONE, show_difference, show_interval, show_percent
 from horizon_rl.show.scores import describe_suite
 from horizon_rl.show.table import Table, tabulate
 from horizon_rl.task import FALL_CAUSES
@@ -43,9 +43,7 @@ def comparison_table(methods: Methods) -> Table:
             better = improvement_probability(*pair, _rng(), whole_seeds=True)
             x, y = (t.reshape(len(t), -1) for t in (won, successes[reference]))
             difference = paired_difference(x, y, _rng())
-            bounds = show_interval(difference.interval, "+.1f", ", ")
-            points = f"{100 * difference.value:+.1f} [{bounds}]"
-            row += (_estimate(better), points, difference.unit)
+            row += (_estimate(better), show_difference(difference), difference.unit)
         rows.append(row)
     where = describe_suite(suite.name, suite.severity, suite.draw)
     return Table(

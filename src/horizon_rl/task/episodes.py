@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import torch
 
+from horizon_rl.support.errors import require
+
 FALL_CAUSES = ("none", "trunk", "tilt", "unhealthy")
 """Why an episode ended before its time: nothing, trunk contact, lean, broken physics."""
 
@@ -49,6 +51,9 @@ class SuccessCfg:
     """Its tracking error is at most this, m/s."""
     close_error: float = 0.2
     """A success that tracks within this is a close one, m/s."""
+
+    def __post_init__(self):
+        require("min_length", self.min_length, 0.0, 1.0)
 
 
 def succeeded(
