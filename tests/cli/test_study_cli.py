@@ -127,7 +127,8 @@ def test_tables_fit_80_columns_and_hold_every_method(runs, capsys):
 def test_markdown_holds_the_same_tables(runs, capsys):
     out = study(capsys, *runs, "--markdown")
     assert (
-        "| method | seeds | phases | commits | rollbacks | held | env steps, M |" in out
+        "| method | seeds | phases | commits | rollbacks | holds | env steps, M |"
+        in out
     )
     assert "| paper | 2 | 6.0 ± 1.4 |" in out
     assert out.count("\n|---|") == 8

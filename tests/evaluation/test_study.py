@@ -16,6 +16,7 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.evaluation.studies.study import measure_costs, study
 from horizon_rl.runs.budget import Budget
+from horizon_rl.show.study_tables import outcome_table
 
 
 def test_costs_of_a_run_by_hand():
@@ -30,6 +31,15 @@ def test_costs_of_a_run_by_hand():
     assert costs.probe_share == pytest.approx(0.2)  # 100 of a phase's 500.
     assert costs.time_s == 30.0  # The fourth phase is not in the journal.
     assert costs.train_time_share == pytest.approx(0.6)
+
+
+def test_phases_of_a_run_that_never_restores_are_all_counted():
+    method = choose_method("no-restore", CurriculumCfg())
+    found = study([make_run(first(), phase(), phase(50.0), method=method)])
+    costs = found.runs[0].costs
+    assert (costs.commits, costs.rollbacks, costs.retreats) == (2, 0, 1)
+    assert "retreats" in outcome_table(found).headings
+    assert "retreats" not in outcome_table(study([make_run(first())])).headings
 
 
 def test_methods_average_over_their_seeds():

@@ -42,8 +42,8 @@ class ReportCmd:
     """Success of checkpoints on the way, a JSON list of rows with method, seed,
     env_steps and success."""
     evaluate: int = 0
-    """Scenarios per column to evaluate what is missing in suites ood and interventions
-    with; 0 shows what is at hand."""
+    """Scenarios per column to evaluate what is missing with, of the curve and of suite
+    interventions; 0 shows what is at hand."""
 
 
 def run(cmd: ReportCmd) -> None:

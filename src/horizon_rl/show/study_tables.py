@@ -33,10 +33,11 @@ def outcome_table(study: Study) -> Table:
         [
             ("method", lambda m: m.name),
             ("seeds", lambda m: str(m.runs)),
-            ("phases", lambda m: show_spread(m.costs["phases"])),
-            ("commits", lambda m: show_spread(m.costs["commits"])),
-            ("rollbacks", lambda m: show_spread(m.costs["rollbacks"])),
-            ("held", lambda m: show_spread(m.costs["holds"])),
+            *(
+                (what, lambda m, what=what: show_spread(m.costs[what]))
+                for what in ("phases", "commits", "rollbacks", "retreats", "holds")
+                if what != "retreats" or any(r.costs.retreats for r in study.runs)
+            ),
             ("env steps, M", lambda m: show_spread(m.costs["env_steps"], 1e-6, 2)),
         ],
         (f"Not at their end yet: {', '.join(going)}.",) if going else (),

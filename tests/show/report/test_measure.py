@@ -76,11 +76,11 @@ def test_policy_without_episodes_has_no_map(cache_folder):
 
 def test_only_what_has_no_result_is_evaluated():
     sources = find_sources(["core-mlp"])
-    suite = {"name": "ood", "severity": 0.5}
+    suite = {"name": "curve"}
     known = [{"policy": "core-mlp", "suite": suite}]
     assert [s.name for _, s in missing(sources, known)] == ["interventions"]
     known = [{"policy": "another", "suite": suite}]
-    assert [s.name for _, s in missing(sources, known)] == ["ood", "interventions"]
+    assert [s.name for _, s in missing(sources, known)] == ["curve", "interventions"]
 
 
 @pytest.mark.slow

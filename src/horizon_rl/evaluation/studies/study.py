@@ -43,6 +43,8 @@ class Costs:
     phases: int
     commits: int
     rollbacks: int
+    retreats: int
+    """Failed phases whose weights were kept."""
     holds: int
     """Phases that were trained on."""
     env_steps: int
@@ -187,6 +189,7 @@ def measure_costs(run: RunFiles) -> Costs:
         phases=len(entries),
         commits=actions.count("commit"),
         rollbacks=actions.count("rollback"),
+        retreats=actions.count("retreat"),
         holds=actions.count("hold"),
         env_steps=total,
         rolled_back_share=failed / total if total else None,

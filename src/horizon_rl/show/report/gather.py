@@ -106,12 +106,12 @@ class Material:
         """The runs that made a policy: no rehearsals."""
         return [run for run in self.runs if run.summary.kind == "training"]
 
-    def unmeasured(self, suite: str, severity: float | None) -> list[ReportedRun]:
+    def unmeasured(self, suite: str) -> list[ReportedRun]:
         """List the runs without a result in a suite."""
         measured = {
             name
             for scores in self.suites
-            if (scores.suite, scores.severity) == (suite, severity)
+            if scores.suite == suite
             for name in scores.policies
         }
         return [run for run in self.trained if run.files.name not in measured]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+from horizon_rl.evaluation.curve import curve_suite
 from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.explain import explain
 from horizon_rl.evaluation.results import Show, evaluate_suite
@@ -21,7 +22,6 @@ from horizon_rl.show.scores import describe_suite
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import EpisodeTable, succeeded
 
-SUITES = ((SUITE, SEVERITY), ("interventions", None))
 MIN_EPISODES = 64
 """A map of fewer scenarios shows nothing but chance."""
 MAX_FACTORS = 6
@@ -32,12 +32,11 @@ def missing(
 ) -> list[tuple[Source, Suite]]:
     """List the suites in which runs have not been evaluated."""
     return [
-        (source, load_suite(name, severity))
-        for name, severity in SUITES
+        (source, suite)
+        for suite in (curve_suite(), load_suite("interventions"))
         for source in sources
         if not any(
-            (r["suite"]["name"], r["suite"].get("severity")) == (name, severity)
-            and source.made(r["policy"])
+            r["suite"]["name"] == suite.name and source.made(r["policy"])
             for r in records
         )
     ]
