@@ -11,6 +11,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
 from horizon_rl.cli import main
+from horizon_rl.cli.models import _highlights
 from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.evaluation import evaluate
@@ -103,12 +104,19 @@ def test_every_verdict_behind_a_policy_follows_from_its_episodes(name):
     assert found.disagreements == ()
 
 
+def test_models_show_the_area_of_a_curve():
+    columns = {name: {"success": 0.9} for name in ("none", "all@0.5", "core@0.5")}
+    suite = {"name": "curve", "draw": "test", "severity": None}
+    record = {"suite": suite, "columns": columns, "curve": {"all": {"area": 0.6}}}
+    assert _highlights([record]) == ["curve (test), area of all: 60.0 %"]
+
+
 def test_command_lists_them(capsys):
     assert main(["models"]) == 0
     out = capsys.readouterr().out
     assert "base" in out and "base-mlp" in out and "env steps" in out
     # The mean of the eight interventions; `none`, the control, has 99.9 %.
-    assert "interventions, mean: 73.3 %" in out
+    assert "interventions (dev), mean: 73.3 %" in out
     assert main(["models", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["base"]["seed"] == 0 and data["base"]["results"]

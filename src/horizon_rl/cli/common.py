@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import tyro
 from rich.console import Console
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.show.table import Table, print_table
+from horizon_rl.show.table import Table, print_table, to_markdown
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode, flatten
 
@@ -79,6 +79,14 @@ class Terminal(Console):
 
     def print_table(self, table: Table) -> None:
         print_table(self, table)
+
+    def print_tables(self, tables: Iterable[Table], *, markdown: bool) -> None:
+        """Print tables for a reader, or for a page."""
+        if markdown:
+            print("\n".join(map(to_markdown, tables)), end="")
+            return
+        for table in tables:
+            print_table(self, table)
 
 
 def print_json(data: Any) -> None:

@@ -42,7 +42,7 @@ with needs_extra("train"):
         suite_table,
         tracking_table,
     )
-    from horizon_rl.show.table import Table, to_markdown
+    from horizon_rl.show.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +122,9 @@ def run(cmd: EvalCmd) -> None:
                 factors_table(cmd.explain, factors),
                 failures_table(evaluations[0], cmd.explain, factors),
             ]
-        if cmd.markdown:
-            print("\n".join(map(to_markdown, tables)))
-        else:
-            if suite.about:
-                console.print(suite.about, style="dim", markup=False)
-            for table in tables:
-                console.print_table(table)
+        if suite.about and not cmd.markdown:
+            console.print(suite.about, style="dim", markup=False)
+        console.print_tables(tables, markdown=cmd.markdown)
         if cmd.figures:
             cmd.figures.mkdir(parents=True, exist_ok=True)
             if cmd.explain:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from horizon_rl.cli.common import Terminal, print_json
@@ -42,11 +43,14 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
     lines: dict[str, list[str]] = {}
     for result in results:
         suite, columns = result["suite"], result["columns"]
-        if "all" in columns:
-            name, share = f"{suite['name']} all", columns["all"]["success"]
+        name = f"{suite['name']} ({suite.get('draw', 'dev')})"
+        if "curve" in result:
+            what, share = "area of all", result["curve"]["all"]["area"]
+        elif "all" in columns:
+            what, share = "all", columns["all"]["success"]
         else:
-            shares = [column["success"] for column in drop_control(columns).values()]
-            name, share = f"{suite['name']}, mean", sum(shares) / len(shares)
+            others = drop_control(columns).values()
+            what, share = "mean", fmean(column["success"] for column in others)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
-        lines.setdefault(name, []).append(f"{100.0 * share:.1f} %{at}")
+        lines.setdefault(f"{name}, {what}", []).append(f"{100.0 * share:.1f} %{at}")
     return [f"{name}: {', '.join(parts)}" for name, parts in lines.items()]

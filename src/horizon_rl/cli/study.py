@@ -12,7 +12,6 @@ import tyro
 from horizon_rl.cli.common import Terminal, check_outputs, split_name
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
-from horizon_rl.show.table import to_markdown
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
 
@@ -60,12 +59,7 @@ def run(cmd: StudyCmd) -> None:
         warn(
             f"runs of '{name}' have the same seed, {seed}: not two seeds", stacklevel=1
         )
-    console, tables = Terminal(), study_tables(found)
-    if cmd.markdown:
-        print("\n".join(map(to_markdown, tables)), end="")
-    else:
-        for table in tables:
-            console.print_table(table)
+    Terminal().print_tables(study_tables(found), markdown=cmd.markdown)
     if cmd.json:
         data = json.dumps(found.to_json(), indent=2, allow_nan=False)
         write_file(cmd.json, f"{data}\n".encode())

@@ -26,7 +26,7 @@ from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
 from horizon_rl.runs.summarise import resume_command
-from horizon_rl.show.board import DONE
+from horizon_rl.show.actions import ACTIONS
 from horizon_rl.support.errors import (
     InputError,
     NonFiniteError,
@@ -229,7 +229,7 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     total = max(1, run.curriculum.state.env_steps)
     lost = sum(entry.evidence.env_steps for entry in in_vain(entries))
     actions = Counter(entry.decision.action for entry in entries)
-    verdicts = ", ".join(f"{done} {actions[action]}" for action, done in DONE.items())
+    verdicts = ", ".join(f"{ACTIONS[a].done} {actions[a]}" for a in ACTIONS)
     console.print(
         f"Phases: {len(entries)}, of them {verdicts}; {total / 1e6:.2f} M env steps, "
         f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."

@@ -56,8 +56,9 @@ def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """Put every column in numbers, means over its episodes.
 
     Success comes with an interval over scenarios like these, which says nothing of
-    training seeds; close is the share of successes that track closely; length is a share of the longest episode, errors are in m/s and
-    rad/s, and falls are shares of episodes that ended early, by cause.
+    training seeds; close is the share of episodes that succeed and track closely; length
+    is a share of the longest episode, errors are in m/s and rad/s, and falls are shares
+    of episodes that ended early, by cause.
     """
     found = {}
     for name, episodes in evaluation.columns.items():

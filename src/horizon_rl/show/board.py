@@ -7,28 +7,10 @@ from rich.text import Text
 
 from horizon_rl.curriculum import CurriculumCfg, Entry, Frontier, State
 from horizon_rl.curriculum.entry import last_try
-from horizon_rl.curriculum.state import Action
+from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.numbers import NONE
 from horizon_rl.show.table import Cell, Table, to_rich
 
-DONE: dict[Action, str] = {
-    "commit": "committed",
-    "rollback": "rolled back",
-    "hold": "held",
-    "retreat": "retreated",
-}
-ACTION_STYLE: dict[Action, str] = {
-    "commit": "green",
-    "rollback": "red",
-    "hold": "yellow",
-    "retreat": "red",
-}
-ACTION_MARK: dict[Action, str] = {
-    "commit": "★",
-    "rollback": "✗",
-    "hold": "…",
-    "retreat": "↓",
-}
 STATUS_STYLE = {"boundary": "magenta", "complete": "green", "pending retry": "yellow"}
 
 Coverage = Mapping[str, float | None]
@@ -80,11 +62,11 @@ def _last_verdict(frontier: Frontier, entries: Sequence[Entry]) -> Cell:
     entry = last_try(frontier, entries)
     if entry is None:
         return Cell("not tried yet", "dim")
-    action, kept = entry.decision.action, entry.decision.levels
+    look, kept = ACTIONS[entry.decision.action], entry.decision.levels
     words = f"{entry.proposal.level_of(frontier):.3f}"
     if kept:  # Less than was tried.
         words = f"{kept[frontier.groups[0]]:.3f} of {words}"
-    return Cell(f"{ACTION_MARK[action]} {words}", ACTION_STYLE[action])
+    return Cell(f"{look.sign} {words}", look.style)
 
 
 def _status(frontier: Frontier, cfg: CurriculumCfg) -> Cell:
@@ -99,7 +81,7 @@ def _footer(state: State, entries: Sequence[Entry]) -> Text:
     if entries:
         decision = entries[-1].decision
         text.append(f"phase {decision.phase}: ", style="bold")
-        text.append(f"{decision.reason}\n", style=ACTION_STYLE[decision.action])
+        text.append(f"{decision.reason}\n", style=ACTIONS[decision.action].style)
     if proposal := state.proposal:
         text.append(f"phase {proposal.phase}: ", style="bold")
         kind = "" if proposal.kind == "baseline" else f"{proposal.kind}, "

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.show.plotting import MARK, PARTIAL, mark_style, new_figure
+from horizon_rl.show.actions import ACTIONS
+from horizon_rl.show.plotting import PARTIAL, mark_style, new_figure
 
 BAND = {
     "coarse": "#9ecae1",
@@ -82,7 +83,7 @@ def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
         *(Patch(color=c, label=kind) for kind, c in BAND.items() if c in bands),
         *(
             Line2D([], [], ls="", label=name, **marks[name])
-            for name in (*MARK, PARTIAL)
+            for name in (*ACTIONS, PARTIAL)
             if name in marks
         ),
         Line2D([], [], color=MASTERED, label="mastered"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.curriculum import Decision
-from horizon_rl.curriculum.state import Action
+from horizon_rl.show.actions import ACTIONS
 from horizon_rl.support.errors import needs_extra
 
 # Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
@@ -15,14 +15,6 @@ COLOURS = (
     *("#56B4E9", "#000000", "#999999", "#F0E442"),
 )
 MARKERS = "osD^vPX<>"
-COMMIT, ROLLBACK, HOLD = "#1a7f37", "#cf222e", "#b08800"
-MARK: dict[Action, tuple[str, str]] = {
-    "commit": ("*", COMMIT),
-    "rollback": ("x", ROLLBACK),
-    "hold": ("o", HOLD),
-    "retreat": ("v", ROLLBACK),
-}
-"""Marker and colour of what became of a phase."""
 PARTIAL = "partial commit"
 FAINT = "#8c959f"
 ALL_STEPS = "env steps, millions, rolled-back phases and probes included"
@@ -43,7 +35,7 @@ def new_figure(
 
 def mark_style(decision: Decision) -> dict[str, Any]:
     """Return how the mark of a decision is drawn; a partial commit is hollow."""
-    marker, colour = MARK[decision.action]
+    *_, marker, colour = ACTIONS[decision.action]
     style = {"marker": marker, "color": colour, "ms": 5, "mew": 1.5, "zorder": 3}
     if marker == "*":
         style |= {"ms": 9, "mew": 0.5, "mec": "white"}

@@ -177,15 +177,8 @@ def policy_table(record: Record) -> Table:
     return Table(
         f"{record['policy']} in {where}, suite {suite['hash'][:12]}",
         (
-            *("column", "success", "95 %", "close", "length"),
-            *(
-                "stand",
-                "impos-\nsible",
-                "error\nm/s",
-                "yaw\nrad/s",
-                "trunk\ndown",
-                "tilt",
-            ),
+            *("column", "success", "95 %", "close", "length", "stand"),
+            *("impos-\nsible", "error\nm/s", "yaw\nrad/s", "trunk\ndown", "tilt"),
         ),
         tuple(
             (

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from horizon_rl.runs.journal import Replay
 from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
-from horizon_rl.show.board import DONE, board
+from horizon_rl.show.actions import ACTIONS
+from horizon_rl.show.board import board
 from horizon_rl.show.numbers import NONE, show_count, show_duration
 from horizon_rl.show.table import Cell, Table, tabulate, to_rich
 
@@ -87,7 +88,7 @@ def _spent(summary: RunSummary) -> list[tuple[str, Spent]]:
         probe_env_steps=None if None in probes else sum(filter(None, probes)),
     )
     shown = [
-        (DONE[action], spent)
+        (ACTIONS[action].done, spent)
         for action, spent in summary.by_action.items()
         if spent.phases or action in ("commit", "rollback")
     ]

@@ -1,8 +1,10 @@
 """A study as tables."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any
 
-from horizon_rl.evaluation.studies.diagnostic import Diagnostic
+from horizon_rl.evaluation.studies.diagnostic import LEFT_OUT, Diagnostic
 from horizon_rl.evaluation.studies.plateau import LengthTrend
 from horizon_rl.evaluation.studies.study import MethodStudy, Study
 from horizon_rl.show.numbers import NONE, show_number, show_percent, show_spread
@@ -97,15 +99,12 @@ def recheck_table(study: Study) -> Table:
         study.runs,
         [
             ("run", lambda run: run.label),
-            ("phases", lambda run: str(run.recheck.phases)),
-            ("checked", lambda run: str(run.recheck.checked)),
-            ("agree", lambda run: str(run.recheck.agreed)),
-            ("gate C\njudged", lambda run: str(run.recheck.gate_c)),
-            ("cut\nshort", lambda run: str(run.recheck.aborted)),
-            (
-                "worst\ndifference",
-                lambda run: show_number(run.recheck.worst_difference, ".0e"),
-            ),
+            ("phases", _number("recheck.phases")),
+            ("checked", _number("recheck.checked")),
+            ("agree", _number("recheck.agreed")),
+            ("gate C\njudged", _number("recheck.gate_c")),
+            ("cut\nshort", _number("recheck.aborted")),
+            ("worst\ndifference", _number("recheck.worst_difference", ".0e")),
         ],
         notes,
     )
@@ -169,10 +168,7 @@ def length_trends_table(study: Study) -> Table:
             ("no late\ngain", lambda run: has_plateau(run.length_trends.rollouts)),
             ("gate L's\nwindow, %", lambda run: best(run.length_trends.window)),
             ("no late\ngain", lambda run: has_plateau(run.length_trends.window)),
-            (
-                f"{study.success_measure},\n%",
-                lambda run: show_percent(run.ood_success),
-            ),
+            (study.success_measure, _number("ood_success", ".1%")),
         ],
         (
             "No late gain: the last fifth of the run is not better than what came before",
@@ -209,34 +205,28 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
         f"Gain: change of difficulty over the next {ahead}. Its Spearman correlation",
         f"with the episode fraction: {length}, with the score: {score}.",
     ]
-    for count, what in (
-        (d.left_out["baseline"], "phase(s) at the baseline"),
-        (d.left_out["consolidate"], "phase(s) at the mastered levels"),
-        (d.left_out["clock"], "phase(s) by the clock"),
-        (d.left_out["no_rollback"], "phase(s) without rollback"),
-        (runs_left_out, "run(s) without gate C"),
-    ):
-        notes += [f"Left out: {count} {what}."] if count else []
+    counts = {f"phase(s) {LEFT_OUT[why]}": count for why, count in d.left_out.items()}
+    counts["run(s) without gate C"] = runs_left_out
+    notes += [f"Left out: {count} {what}." for what, count in counts.items() if count]
     return tabulate(
         f"Recoverability diagnostic: {sum(row.phases for row in d.rows)} frontier "
         f"phases of {d.runs} run(s)",
         d.rows,
         [
             ("class", lambda row: row.outcome),
-            ("phases", lambda row: str(row.phases)),
-            ("episode\nfraction", lambda row: show_number(row.length, ".3f")),
-            (
-                "checkpoint\nreturn ratio",
-                lambda row: show_number(row.checkpoint_ratio, ".3f"),
-            ),
-            ("frontier\ngain", lambda row: show_number(row.gain, "+.4f")),
-            (
-                "improvement\nrate",
-                lambda row: show_number(row.improvement_rate, ".1%"),
-            ),
+            ("phases", _number("phases")),
+            ("episode\nfraction", _number("length", ".3f")),
+            ("checkpoint\nreturn ratio", _number("checkpoint_ratio", ".3f")),
+            ("frontier\ngain", _number("gain", "+.4f")),
+            ("improvement\nrate", _number("improvement_rate", ".1%")),
         ],
         notes,
     )
+
+
+def _number(path: str, form: str = "") -> Callable[[Any], str]:
+    """Write the number at a path of fields, as in recheck.phases."""
+    return lambda item: show_number(attrgetter(path)(item), form)
 
 
 def _stability(key: str, scale: float = 1.0) -> Callable[[MethodStudy], str]:

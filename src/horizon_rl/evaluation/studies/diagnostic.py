@@ -19,9 +19,13 @@ from horizon_rl.support.errors import require
 
 Outcome = Literal["full pass", "checkpoint fail", "tracking fail", "low length"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-LEFT_OUT = ("baseline", "consolidate", "clock", "no_rollback")
-"""Why phases are left out: no frontier was on trial yet, or none at that time, levels
-rose by the clock, or a failed candidate counted as mastered."""
+LEFT_OUT = {
+    "baseline": "at the baseline",
+    "consolidate": "at the mastered levels",
+    "clock": "by the clock",
+    "no_rollback": "without rollback",
+}
+"""Phases in which no frontier was on trial, or where a failed one counted as mastered."""
 MIN_PHASES = 3
 """A rank correlation of fewer says nothing."""
 

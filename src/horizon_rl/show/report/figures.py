@@ -1,6 +1,7 @@
 """Figures of a report that a study has not: gates, suites, levels and steps by cost."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,10 @@ from horizon_rl.evaluation.studies.diagnostic import difficulties
 from horizon_rl.evaluation.studies.recheck import gates_in_force
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.runs.summary import RunSummary
-from horizon_rl.show.board import DONE
+from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.plotting import (
     ALL_STEPS,
     FAINT,
-    MARK,
     add_legend,
     name_styles,
     new_figure,
@@ -31,14 +31,7 @@ def gate_figure(entries: Sequence[Entry], method: Method) -> Any:
     panels = ["L: episode length", "L: error, m/s"]
     if any(e.evidence.reference_error is not None for e in entries):
         panels += ["C: error, m/s", "C: return"]
-    in_force = [gates_in_force(method, e.evidence.length_se) for e in entries]
-    checks = [
-        (
-            *feasibility_checks(e.evidence, gates),
-            *preservation_checks(e.evidence, gates),
-        )
-        for e, gates in zip(entries, in_force, strict=True)
-    ]
+    checks = [_checks(entry, method) for entry in entries]
     height = 0.6 + 1.35 * len(panels)
     figure, axes = new_figure(9, height, len(panels), sharex=True)
     for i, (ax, name) in enumerate(zip(axes, panels, strict=True)):
@@ -47,12 +40,22 @@ def gate_figure(entries: Sequence[Entry], method: Method) -> Any:
         ax.grid(axis="y", lw=0.4, alpha=0.5)
     axes[-1].set_xlabel("phase")
     axes[-1].set_xlim(-0.7, max(len(entries) - 0.3, 1.0))
-    for action, (marker, colour) in MARK.items():
+    for action, (*_, marker, colour) in ACTIONS.items():
         if any(e.decision.action == action for e in entries):
             axes[0].plot([], [], marker, color=colour, label=action)
     axes[0].plot([], [], color=FAINT, lw=1.5, label="limit")
     add_legend(figure, 5)
     return figure
+
+
+def _checks(entry: Entry, method: Method) -> list[Check]:
+    """Return what both gates looked at; gate C has no limits where it did not judge."""
+    evidence = entry.evidence
+    gates = gates_in_force(method, evidence.length_se)
+    kept = preservation_checks(evidence, gates)
+    if entry.decision.verdict.preserved is None:
+        kept = [replace(check, threshold=None) for check in kept]
+    return [*feasibility_checks(evidence, gates), *kept]
 
 
 def _draw_gate(ax: Any, entries: Sequence[Entry], checks: Sequence[Check]) -> None:
@@ -63,7 +66,7 @@ def _draw_gate(ax: Any, entries: Sequence[Entry], checks: Sequence[Check]) -> No
     if not np.isnan(limits).all():
         ax.hlines(limits, phases - 0.5, phases + 0.5, color=FAINT, lw=1.5)
         values = np.minimum(values, ENOUGH * np.nanmax(limits))
-    for action, (marker, colour) in MARK.items():
+    for action, (*_, marker, colour) in ACTIONS.items():
         mine = (actions == action) & ~np.isnan(values)
         size = 8 if marker == "*" else 5
         if mine.any():
@@ -133,13 +136,13 @@ def steps_figure(runs: Mapping[str, RunSummary]) -> Any:
         for action, spent in summary.by_action.items():
             probes = (spent.probe_env_steps or 0) / 1e6
             trained = spent.env_steps / 1e6 - probes
-            colour = MARK[action][1]
+            colour = ACTIONS[action].colour
             ax.barh(k, trained, 0.6, start, color=colour, alpha=0.75)
             ax.barh(k, probes, 0.6, start + trained, color=colour, alpha=0.35)
             start += trained + probes
-    for action, (_, colour) in MARK.items():
+    for action, look in ACTIONS.items():
         if any(run.by_action[action].phases for run in runs.values()):
-            ax.barh(0, 0, color=colour, alpha=0.75, label=DONE[action])
+            ax.barh(0, 0, color=look.colour, alpha=0.75, label=look.done)
     ax.barh(0, 0, color=FAINT, alpha=0.35, label="pale: probes")
     ax.set_yticks(range(len(runs)), list(runs))
     ax.invert_yaxis()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from horizon_rl.runs.summary import RunSummary
-from horizon_rl.show.board import DONE
+from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.numbers import show_count, show_number
 from horizon_rl.show.report.gather import ReportedRun
 from horizon_rl.show.status_board import describe_origin
@@ -53,7 +53,7 @@ def decisions_table(run: ReportedRun) -> Table:
         [entry.decision for entry in run.files.entries],
         [
             ("phase", lambda d: str(d.phase)),
-            ("verdict", lambda d: DONE[d.action] + " in part" * bool(d.levels)),
+            ("verdict", lambda d: ACTIONS[d.action].done + " in part" * bool(d.levels)),
             ("score", lambda d: f"{d.verdict.score:.2f}"),
             ("reason", lambda d: d.reason),
         ],
