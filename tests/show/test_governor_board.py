@@ -10,6 +10,7 @@ from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern, wr
 from horizon_rl.cli import main
 from horizon_rl.curriculum import CurriculumCfg
 from horizon_rl.show.board import board, frontier_table
+from horizon_rl.show.report.figures import _checks
 from horizon_rl.show.table import Cell
 from run_files import status, status_json
 
@@ -95,6 +96,16 @@ def test_figure_marks_what_became_of_every_phase():
         *("leap", "consolidate", "commit", "rollback", "hold"),
         *("partial commit", "mastered"),
     ]
+
+
+def test_gate_c_has_a_limit_only_where_it_judged():
+    pytest.importorskip("matplotlib")
+    curriculum = govern(START, FAILED)
+    method = curriculum.method
+    for entry in curriculum.entries:
+        *_, error, value = _checks(entry, method)
+        judged = entry.decision.verdict.preserved is not None
+        assert (error.threshold is not None) == (value.threshold is not None) == judged
 
 
 def test_status_tells_every_group_of_a_leap(tmp_path, capsys):
