@@ -1,0 +1,23 @@
+"""What became of a phase, as terminals, figures and pages show it."""
+
+from typing import NamedTuple
+
+from horizon_rl.curriculum.state import Action
+
+
+class ActionLook(NamedTuple):
+    """Words; sign and rich's style in a terminal; marker and colour in a figure."""
+
+    done: str
+    sign: str
+    style: str
+    marker: str
+    colour: str
+
+
+ACTIONS: dict[Action, ActionLook] = {
+    "commit": ActionLook("committed", "★", "green", "*", "#1a7f37"),
+    "rollback": ActionLook("rolled back", "✗", "red", "x", "#cf222e"),
+    "hold": ActionLook("held", "…", "yellow", "o", "#b08800"),
+    "retreat": ActionLook("retreated", "↓", "red", "v", "#cf222e"),
+}
