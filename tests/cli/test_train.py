@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 import torch
 
 from horizon_rl.cli import main
+from horizon_rl.cli.train import default
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.support.errors import NonFiniteError
@@ -125,6 +126,16 @@ def test_resumed_run_takes_a_new_budget_and_no_other_settings(run, capsys):
     assert "finished" in capsys.readouterr().out
     assert main(["train", "--resume", str(run), "--num-envs", "9"]) == 2
     assert "leave out --num-envs (is 8)" in capsys.readouterr().err
+
+
+def test_minutes_alone_replace_the_env_steps_of_a_preset_or_a_run(run):
+    """They would end it before."""
+    assert default([]).cfg.steps > 0
+    assert default(["--minutes", "30"]).cfg.steps == 0
+    assert default(["--minutes=30", "--steps=9"]).cfg.steps > 0
+    assert main([*TINY, "--run", str(run)]) == 0
+    assert default(["--resume", str(run)]).cfg.steps > 0
+    assert default(["--resume", str(run), "--minutes", "30"]).cfg.steps == 0
 
 
 def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys):

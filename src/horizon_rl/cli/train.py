@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Annotated, get_args
@@ -95,22 +95,26 @@ class TrainCmd:
 
 
 def default(args: Sequence[str]) -> TrainCmd:
-    """Return the defaults that --preset and --policy in `args` ask for."""
+    """Return the defaults that --preset, --policy or --resume in `args` ask for."""
     flags = ArgumentParser(add_help=False, allow_abbrev=False)
-    flags.add_argument("--preset")
-    flags.add_argument("--policy")
+    for flag in ("--preset", "--policy", "--steps", "--minutes"):
+        flags.add_argument(flag)
     flags.add_argument("--resume", type=Path)
     chosen, _ = flags.parse_known_args(args)
     if chosen.resume and (chosen.preset or chosen.policy):
         raise InputError("--resume goes on with a run: leave out --preset and --policy")
     if chosen.resume:
         # What is left out stays as the run has it.
-        return TrainCmd(cfg=read_context(_named_run(chosen.resume)).train)
-    if chosen.policy and chosen.policy not in get_args(PolicyKind):
-        raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
-    preset = chosen.preset or TrainCmd.preset
-    policy = chosen.policy or preset_policy(preset)
-    return TrainCmd(cfg=preset_cfg(preset, policy))
+        cfg = read_context(_named_run(chosen.resume)).train
+    else:
+        if chosen.policy and chosen.policy not in get_args(PolicyKind):
+            raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
+        preset = chosen.preset or TrainCmd.preset
+        cfg = preset_cfg(preset, chosen.policy or preset_policy(preset))
+    if chosen.minutes and not chosen.steps:
+        # Whoever asks for minutes wants them all, however many env steps they are.
+        cfg = replace(cfg, steps=0)
+    return TrainCmd(cfg=cfg)
 
 
 def run(cmd: TrainCmd) -> None:

@@ -17,11 +17,12 @@ class GateCfg:
     """Gate L: largest mean tracking error, m/s."""
     error_margin: float = 0.05
     """Gate C: allowed growth of the tracking error in the checkpoint's ranges, as a
-    share of the checkpoint's own."""
+    share of the checkpoint's own. HORIZON has `leap.margin` instead."""
     error_slack: float = 0.0
     """Gate C: allowed growth on top of that, m/s; 5 % of a small error is noise."""
     return_margin: float = 0.05
-    """Gate C: allowed loss of return, as a share of the checkpoint's own."""
+    """Gate C: allowed loss of return, as a share of the checkpoint's own. HORIZON has
+    `leap.margin` instead."""
     preservation: bool = True
     """Both gates decide; switched off, gate L alone does."""
 
@@ -80,29 +81,29 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumCfg:
-    """How frontiers advance, retreat, wait and end."""
+    """Gates and budget of every method; how the paper's frontiers advance and retreat."""
 
     grow: float = 1.5
-    """Coarse proposal: factor on the mastered level."""
+    """Paper: factor on the mastered level, for a coarse proposal."""
     min_step: float = 0.05
-    """Coarse proposal: least step outward."""
+    """Paper: least step outward of a coarse proposal."""
     alpha: float = 0.4
-    """Recovery proposal: where between mastered (0) and failed (1) level to try."""
+    """Paper: where between mastered (0) and failed (1) level a recovery proposal lies."""
     max_rungs: int = 3
-    """Failed recovery proposals until a bracket counts as a local boundary."""
+    """Paper: failed recovery proposals until a bracket counts as a local boundary."""
     min_bracket: float = 0.01
-    """A bracket narrower than this is a local boundary, whatever its rung."""
+    """Paper: a bracket narrower than this is a local boundary, whatever its rung."""
     reopen_after: int = 3
-    """Commits in other groups until a failed level is due for another try."""
+    """Paper: commits in other groups until a failed level is due for another try."""
     reopen_gain: float = 0.02
-    """Least gain of level for such a commit to count."""
+    """Paper: least gain of level for such a commit to count."""
     max_reopenings: int = 5
-    """How often one frontier may try its failed level again."""
+    """Paper: how often one frontier may try its failed level again."""
     joint: bool = False
-    """Advance all groups together, as one frontier, instead of one at a time."""
+    """Paper: advance all groups together, as one frontier, not one at a time."""
     rollback: bool = True
-    """After a failed phase the checkpoint is restored; switched off, a failed candidate
-    counts as mastered."""
+    """Paper: after a failed phase the checkpoint is restored; switched off, a failed
+    candidate counts as mastered."""
     restore: bool = True
     """A rollback restores the weights of the checkpoint; switched off, levels retreat as
     after a rollback but the weights are kept."""

@@ -57,7 +57,7 @@ class Evidence:
     candidate_return: float | None = None
     """Its return on them."""
     anchor_error: float | None = None
-    """Tracking error at level 0, m/s; on record only, it shows slow drift."""
+    """Tracking error at level 0, m/s; it shows slow drift, which HORIZON bounds."""
     anchor_return: float | None = None
     """Return at level 0; on record only."""
     episodes: int = 0

@@ -54,7 +54,8 @@ class TrainCfg(MethodCfgs):
     """Gate C: scenarios on which the policy is compared with the checkpoint; 0: not at
     all, and gate C is switched off."""
     anchor_scenarios: int = 256
-    """Scenarios at level 0 on which every phase is measured, to show slow drift."""
+    """Scenarios at level 0 on which every phase is measured: slow drift, which HORIZON's
+    gate C bounds."""
     scout_scenarios: int = 24
     """HORIZON: scenarios of each level that it scouts; 0: it cannot leap."""
     early: EarlyCfg = field(default_factory=EarlyCfg)
@@ -72,9 +73,10 @@ class TrainCfg(MethodCfgs):
     """Budget: environment steps of all ranks, probes and rolled-back phases included; 0
     is no limit. A phase that was begun is finished."""
     minutes: float = 0.0
-    """Budget: minutes; 0 is no limit. A phase that was begun is finished."""
+    """Budget: minutes; 0 is no limit. A phase that was begun is finished. On the command
+    line, minutes without --steps mean no limit of env steps."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
-    """How frontiers advance, retreat, wait and end."""
+    """Gates and budget of every method; how the paper's frontiers advance and retreat."""
     task: TaskCfg = field(default_factory=TaskCfg)
     """The task."""
     learner: LearnerCfg = field(default_factory=LearnerCfg)
