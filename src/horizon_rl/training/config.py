@@ -1,7 +1,7 @@
 """Settings of a training run."""
 
 from dataclasses import dataclass, field, replace
-from math import ceil, isfinite
+from math import ceil
 
 from horizon_rl.curriculum import (
     CurriculumCfg,
@@ -83,13 +83,11 @@ class TrainCfg(MethodCfgs):
     """Networks and algorithm."""
 
     def __post_init__(self):
-        for name in ("num_bodies", "num_envs", "rows_per_env", "phase_iterations"):
+        counts = ("num_bodies", "num_envs", "rows_per_env", "phase_iterations")
+        for name in (*counts, "window", "linear_phases"):
             require(name, getattr(self, name), 1)
-        for name in ("window", "linear_phases"):
-            require(name, getattr(self, name), 1)
-        for name in ("seed", "steps", "minutes"):
-            require(name, getattr(self, name), 0)
-        for name in ("probe_scenarios", "anchor_scenarios", "scout_scenarios"):
+        probed = ("probe_scenarios", "anchor_scenarios", "scout_scenarios")
+        for name in ("seed", "steps", "minutes", *probed):
             require(name, getattr(self, name), 0)
         require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
         check_method(self.method)
@@ -134,6 +132,10 @@ class TrainCfg(MethodCfgs):
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
             cfg = replace(cfg, gates=replace(cfg.gates, preservation=False))
+        level = self.clock_level
+        if level is None:
+            # What `fixed` has no level of its own for stays at the baseline.
+            level = 0.0 if self.method == "fixed" else 1.0
         return choose_method(
             self.method,
             cfg,
@@ -141,32 +143,23 @@ class TrainCfg(MethodCfgs):
             early=self.early,
             plan=self.plan(catalogue, ranks),
             clock_phases=self.linear_phases,
-            clock_level=self.clock_level,
+            clock_level=level,
         )
 
     @property
-    def clock_level(self) -> float:
-        """The level that one number in `levels` names, for the methods that have one."""
-        if not is_number(self.levels):
-            # Named groups stay at their own levels, the others at the baseline.
-            return 0.0 if self.method == "fixed" else 1.0
-        level = float(self.levels)
+    def clock_level(self) -> float | None:
+        """Where `fixed` stays or `linear` ends, if `levels` are one number."""
+        try:
+            level = float(self.levels)
+        except ValueError:
+            return None
         require("levels", level, 0.0, 1.0)
-        return level
-
-
-def is_number(text: str) -> bool:
-    """Tell whether levels are one number."""
-    try:
-        return isfinite(float(text))
-    except ValueError:
-        return False
+        return level if self.method in ("fixed", "linear") else None
 
 
 def fixed_levels(cfg: TrainCfg, catalogue: Catalogue) -> dict[str, float]:
     """Return the groups that stay at levels of their own."""
-    by_clock = is_number(cfg.levels) and cfg.method in ("fixed", "linear")
-    return {} if by_clock else catalogue.parse_levels(cfg.levels)
+    return {} if cfg.clock_level is not None else catalogue.parse_levels(cfg.levels)
 
 
 def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:

@@ -183,10 +183,9 @@ class SimulatedWorlds(Worlds):
         }
 
     def _size(self, name: str) -> int:
-        if name == "anchor":
-            return self.cfg.anchor_scenarios
-        gated = name in GATED
-        return self.cfg.probe_scenarios if gated else self.cfg.scout_scenarios
+        sizes = dict.fromkeys(GATED, self.cfg.probe_scenarios)
+        sizes["anchor"] = self.cfg.anchor_scenarios
+        return sizes.get(name, self.cfg.scout_scenarios)
 
     def _draw_set(self, stream: int, wanted: ProbeSet, size: int) -> Scenarios:
         """Draw a set whose scenarios keep their sensor noise from probe to probe."""

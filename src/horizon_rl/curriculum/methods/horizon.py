@@ -334,7 +334,5 @@ def _explain(
     proposal: Proposal, action: Action, verdict: Verdict, part: Levels | None
 ) -> str:
     """Say in words what was decided, and by which numbers."""
-    name = proposal.trial
-    if part:
-        return f"{name} stalled, committed {describe_levels(part)}: {verdict.reason}"
-    return f"{name} {DONE[action]}: {verdict.reason}"
+    done = f"stalled, committed {describe_levels(part)}" if part else DONE[action]
+    return f"{proposal.trial} {done}: {verdict.reason}"
