@@ -26,7 +26,7 @@ def test_summary_figure_and_journal_are_there(run, capsys):
     assert main(["rehearse", "--method", "paper", "--run", str(run)]) == 0
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= 200
-    assert "commits" in out and "boundary" in out and str(run) in out
+    assert " committed, " in out and "boundary" in out and str(run) in out
     assert (run / "frontiers.png").read_bytes().startswith(b"\x89PNG")
     assert (run / "frontiers.svg").read_text().lstrip().startswith("<?xml")
     assert len(replay(run / "journal.jsonl").entries) > 20

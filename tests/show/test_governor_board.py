@@ -9,6 +9,8 @@ from rich.console import Console
 from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern, write
 from horizon_rl.cli import main
 from horizon_rl.curriculum import CurriculumCfg
+from horizon_rl.curriculum.entry import lost_env_steps
+from horizon_rl.show.actions import describe_phases
 from horizon_rl.show.board import board, frontier_table
 from horizon_rl.show.report.figures import _checks
 from horizon_rl.show.table import Cell
@@ -96,6 +98,14 @@ def test_figure_marks_what_became_of_every_phase():
         *("leap", "consolidate", "commit", "rollback", "hold"),
         *("partial commit", "mastered"),
     ]
+
+
+def test_phases_are_counted_by_what_became_of_them():
+    entries = govern(START, HELD, FAILED).entries
+    assert describe_phases(entries) == "3 phases: 1 committed, 1 rolled back, 1 held"
+    # The phase on hold before the rollback is lost with it.
+    assert lost_env_steps(entries) == 200 and lost_env_steps(entries[:2]) == 0
+    assert describe_phases(()) == "0 phases: none judged"
 
 
 def test_gate_c_has_a_limit_only_where_it_judged():

@@ -29,6 +29,7 @@ from horizon_rl.rehearsal import (
 )
 from horizon_rl.rehearsal.compare import EARLY
 from horizon_rl.runs.find import new_run_path
+from horizon_rl.show.actions import describe_phases
 from horizon_rl.show.board import board
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import save_figure
@@ -140,8 +141,7 @@ def _print_summary(
         console.print(_board(rehearsal))
     lost = summary["env_steps_rolled_back"] / max(summary["env_steps"], 1)
     console.print(
-        f"{summary['phases']} phases: {summary['commits']} commits, "
-        f"{summary['rollbacks']} rollbacks, {summary['boundaries']} boundaries met. "
+        f"{describe_phases(rehearsal.curriculum.entries)}. "
         f"Real phases of this length would cost {summary['env_steps'] / 1e6:.0f} M env "
         f"steps, {lost:.0%} of them rolled back."
     )

@@ -4,7 +4,6 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -21,12 +20,12 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
-from horizon_rl.curriculum.entry import in_vain
+from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
 from horizon_rl.runs.summarise import resume_command
-from horizon_rl.show.actions import ACTIONS
+from horizon_rl.show.actions import describe_phases
 from horizon_rl.support.errors import (
     InputError,
     NonFiniteError,
@@ -231,12 +230,10 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     console.print(f"Finished: {run.ended}.")
     entries = run.curriculum.entries
     total = max(1, run.curriculum.state.env_steps)
-    lost = sum(entry.evidence.env_steps for entry in in_vain(entries))
-    actions = Counter(entry.decision.action for entry in entries)
-    verdicts = ", ".join(f"{ACTIONS[a].done} {actions[a]}" for a in ACTIONS)
+    lost = lost_env_steps(entries) / total
     console.print(
-        f"Phases: {len(entries)}, of them {verdicts}; {total / 1e6:.2f} M env steps, "
-        f"{lost / total:.0%} of them rolled back; {run.trained_s / 60.0:.1f} min."
+        f"{describe_phases(entries)}; {total / 1e6:.2f} M env steps, {lost:.0%} of them "
+        f"rolled back; {run.trained_s / 60.0:.1f} min."
     )
     if cmd.table:
         print_before_after(

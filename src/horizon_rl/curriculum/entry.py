@@ -48,15 +48,15 @@ def is_on_hold(entries: Sequence[Entry]) -> bool:
     return bool(entries) and entries[-1].decision.action == "hold"
 
 
-def in_vain(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the phases that were rolled back, with those on hold before them."""
-    lost, on_hold = [], []
+def lost_env_steps(entries: Sequence[Entry]) -> int:
+    """Count the env steps of phases that were rolled back, or on hold before that."""
+    lost = on_hold = 0
     for entry in entries:
-        on_hold.append(entry)
+        on_hold += entry.evidence.env_steps
         if entry.decision.action == "rollback":
             lost += on_hold
         if entry.decision.action != "hold":
-            on_hold = []
+            on_hold = 0
     return lost
 
 

@@ -12,14 +12,7 @@ from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.physics import choose_device, make_backend
 from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.support.errors import require
-from horizon_rl.task import (
-    EpisodeTable,
-    Policy,
-    VelocityEnv,
-    rollout,
-    succeeded,
-    tracked_closely,
-)
+from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout, succeeded
 from horizon_rl.task.episodes import concatenate
 
 CHUNK = 256
@@ -47,11 +40,6 @@ class Evaluation:
         """Tell which episodes of a column are a success, [scenarios]."""
         suite = self.suite
         return succeeded(self.columns[column], suite.task.max_steps, suite.success)
-
-    def close(self, column: str) -> np.ndarray:
-        """Tell which successes of a column track closely, [scenarios]."""
-        task, success = self.suite.task, self.suite.success
-        return tracked_closely(self.columns[column], task.max_steps, success)
 
 
 class Evaluator:

@@ -63,10 +63,11 @@ def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     found = {}
     for name, episodes in evaluation.columns.items():
         won = evaluation.won(name)
+        close = won & (episodes.tracking_error <= evaluation.suite.success.close_error)
         found[name] = {
             "success": float(won.mean()),
             "interval": encode(wilson_interval(int(won.sum()), len(won))),
-            "close": float(evaluation.close(name).mean()),
+            "close": float(close.mean()),
             "episodes": len(won),
             "length": float(episodes.length.mean()) / evaluation.suite.task.max_steps,
             "tracking_error": float(episodes.tracking_error.mean()),

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from horizon_rl.curriculum.entry import in_vain
+from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.rehearsal.run import Rehearsal
 from horizon_rl.support.records import encode
 
@@ -23,7 +23,7 @@ def summarise(rehearsal: Rehearsal) -> dict[str, Any]:
         "boundaries": events["boundary"],
         "ended": state.ended,
         "env_steps": state.env_steps,
-        "env_steps_rolled_back": sum(e.evidence.env_steps for e in in_vain(entries)),
+        "env_steps_rolled_back": lost_env_steps(entries),
         "difficulty": state.difficulty,
         "levels": state.mastered,
         "coverage": {group: coverage[group] for group in state.mastered},

@@ -1,7 +1,10 @@
 """What became of a phase, as terminals, figures and pages show it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from horizon_rl.curriculum import Entry
 from horizon_rl.curriculum.state import Action
 
 
@@ -21,3 +24,10 @@ ACTIONS: dict[Action, ActionLook] = {
     "hold": ActionLook("held", "…", "yellow", "o", "#b08800"),
     "retreat": ActionLook("retreated", "↓", "red", "v", "#cf222e"),
 }
+
+
+def describe_phases(entries: Sequence[Entry]) -> str:
+    """Count phases by what became of them, in words."""
+    counts = Counter(entry.decision.action for entry in entries)
+    parts = (f"{counts[a]} {look.done}" for a, look in ACTIONS.items() if counts[a])
+    return f"{len(entries)} phases: {', '.join(parts) or 'none judged'}"

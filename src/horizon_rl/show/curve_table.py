@@ -37,10 +37,7 @@ def curve_table(methods: Methods) -> Table:
             areas = _areas(seeds, columns)
             row = (
                 name if several else curve,
-                *(
-                    show_percent(share)
-                    for share in _success(seeds, columns).mean(axis=0)
-                ),
+                *map(show_percent, _success(seeds, columns).mean(axis=0)),
                 Cell(_show_area(areas), "bold"),
             )
             if several and seeds is not first:

@@ -10,7 +10,6 @@ from horizon_rl.task.episodes import FALL_CAUSES as FALL_CAUSES
 from horizon_rl.task.episodes import EpisodeTable as EpisodeTable
 from horizon_rl.task.episodes import SuccessCfg as SuccessCfg
 from horizon_rl.task.episodes import succeeded as succeeded
-from horizon_rl.task.episodes import tracked_closely as tracked_closely
 from horizon_rl.task.observations import ACTOR_LAYOUT as ACTOR_LAYOUT
 from horizon_rl.task.observations import NUM_ACTOR as NUM_ACTOR
 from horizon_rl.task.rollout import Policy as Policy

@@ -26,7 +26,8 @@ class PushCfg:
 
     Pushes were under way before the episode began: it starts at a random moment of one
     of their intervals, so that the first may come at once, and in 20 s there are 1.6 on
-    average, the second in six of ten episodes and never a third.
+    average, the second in six of ten episodes and never a third. The catalogue has two:
+    an episode of more than two of the shortest intervals is pushed no more at its end.
     """
 
     min_interval_s: float = 10.0

@@ -65,15 +65,6 @@ def succeeded(
     return lasted & (episodes.tracking_error <= cfg.max_error)
 
 
-def tracked_closely(
-    episodes: EpisodeTable, longest: int, cfg: SuccessCfg | None = None
-) -> np.ndarray:
-    """Tell for each episode whether it is a success with a small tracking error."""
-    cfg = cfg or SuccessCfg()
-    close = episodes.tracking_error <= cfg.close_error
-    return succeeded(episodes, longest, cfg) & close
-
-
 def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:
     """Put tables one after the other."""
     names = [field.name for field in fields(EpisodeTable)]

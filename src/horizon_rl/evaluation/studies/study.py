@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.curriculum.entry import in_vain
+from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.evaluation.statistics import Spread, spread_by_column
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic, diagnose
 from horizon_rl.evaluation.studies.gate_stability import (
@@ -180,7 +180,6 @@ def measure_costs(run: RunFiles) -> Costs:
     entries, per_iteration = run.entries, run.steps_per_iteration
     actions = [entry.decision.action for entry in entries]
     total = sum(e.evidence.env_steps for e in entries)
-    failed = sum(entry.evidence.env_steps for entry in in_vain(entries))
     trained = sum(e.evidence.iterations for e in entries) * (per_iteration or 0)
     seconds = run.phase_times().sum(axis=0)
     time_s = float(seconds.sum())
@@ -192,7 +191,7 @@ def measure_costs(run: RunFiles) -> Costs:
         retreats=actions.count("retreat"),
         holds=actions.count("hold"),
         env_steps=total,
-        rolled_back_share=failed / total if total else None,
+        rolled_back_share=lost_env_steps(entries) / total if total else None,
         probe_share=(total - trained) / total if total and per_iteration else None,
         time_s=time_s or None,
         train_time_share=train,
