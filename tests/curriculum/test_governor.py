@@ -237,6 +237,21 @@ def test_limit_is_complete_and_trained_on():
     assert proposal.scouts == {}
 
 
+@pytest.mark.parametrize(
+    ("changes", "passes"),
+    [
+        ({"length": 0.84, "length_se": 0.011}, True),
+        ({"length": 0.84, "length_se": 0.009}, False),
+        ({"tracking_error": 0.51, "error_se": 0.011}, True),
+        ({"tracking_error": 0.51, "error_se": 0.009}, False),
+        ({"tracking_error": 0.51}, False),
+    ],
+)
+def test_a_miss_within_the_standard_error_is_none(changes, passes):
+    curriculum = after(LEAPT, replace(shows(0.9), **changes))
+    assert curriculum.entries[-1].decision.verdict.feasible is passes
+
+
 def test_no_leap_begins_when_the_run_is_nearly_over():
     early = after(replace(LEAPT, progress=0.69))
     late = after(replace(LEAPT, progress=0.7))

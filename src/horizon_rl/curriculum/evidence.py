@@ -43,6 +43,8 @@ class Evidence:
     """Mean tracking error on the candidate, m/s."""
     length_se: float | None = None
     """Standard error of `length`."""
+    error_se: float | None = None
+    """Standard error of `tracking_error`, m/s."""
     checkpoint_error: float | None = None
     """Tracking error of the current policy on the checkpoint's scenarios, m/s."""
     checkpoint_return: float | None = None

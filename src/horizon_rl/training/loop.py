@@ -207,6 +207,7 @@ class PhaseTraining:
             length=length,
             tracking_error=error,
             length_se=standard_error(window.length / longest),
+            error_se=standard_error(window.tracking_error),
             **{name: v for name, v in means.items() if name in known},  # pyright: ignore[reportArgumentType]
             episodes=len(window),
             iterations=self._iterations,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import cast
 
-from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.config import CurriculumCfg, GateCfg
 from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
 from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
 from horizon_rl.curriculum.frontier import LIMIT, Frontier
@@ -131,16 +131,21 @@ class Horizon:
         can_fail = on_trial(state).kind != "baseline"
         return "go on" if seen == "abort" and not can_fail else seen
 
+    def gates(self, length_se: float | None, error_se: float | None) -> GateCfg:
+        """Return the gates in force, given the standard errors of what L measures."""
+        cfg, leap = self.cfg.gates, self.leap
+        return replace(
+            cfg,
+            min_length=max(0.0, cfg.min_length - leap.sigmas * (length_se or 0.0)),
+            max_error=cfg.max_error + leap.sigmas * (error_se or 0.0),
+            error_margin=leap.margin,
+            return_margin=leap.margin,
+        )
+
     def _judge(self, state: GovernorState, evidence: Evidence) -> Verdict:
         """Judge by gate L as a test, and by gate C for all bodies, each size and level 0."""
         cfg, margin, reference = self.cfg.gates, self.leap.margin, state.reference
-        slack = self.leap.sigmas * (evidence.length_se or 0.0)
-        gates = replace(
-            cfg,
-            min_length=max(0.0, cfg.min_length - slack),
-            error_margin=margin,
-            return_margin=margin,
-        )
+        gates = self.gates(evidence.length_se, evidence.error_se)
         if not (cfg.preservation and reference and state.trained):
             return judge(evidence, gates, preservation=False)
         anchor_margin = self.leap.anchor_margin

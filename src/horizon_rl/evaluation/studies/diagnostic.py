@@ -109,7 +109,12 @@ def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ..
     method = run.header.make_method()
     return tuple(
         FrontierPhase(
-            outcome=_classify(entry, gates_in_force(method, entry.evidence.length_se)),
+            outcome=_classify(
+                entry,
+                gates_in_force(
+                    method, entry.evidence.length_se, entry.evidence.error_se
+                ),
+            ),
             length=entry.evidence.length,
             checkpoint_ratio=_checkpoint_ratio(entry),
             score=entry.decision.verdict.score,

@@ -6,11 +6,12 @@ of the code that judged the run is used.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from horizon_rl.curriculum import Entry, Evidence, GateCfg, Horizon, Method
+from horizon_rl.curriculum.evidence import standard_error
 from horizon_rl.runs.read import Arrays, RunFiles
 
 Numbers = dict[str, float | None]
@@ -102,9 +103,8 @@ def recompute(
         **{f"{probe}_{what}": None for probe in PROBES for what in ("error", "return")},
         "length": finite_mean(window),
         "tracking_error": finite_mean(arrays.get("window_error")),
-        "length_se": float(np.std(window, ddof=1) / len(window) ** 0.5)
-        if len(window) > 1
-        else None,
+        "length_se": standard_error(window),
+        "error_se": standard_error(arrays.get("window_error", np.empty(0))),
         "episodes": float(len(window)),
     }
     # A phase cut short was not probed, and has no reference on record either.
@@ -134,21 +134,13 @@ def _probe_means(arrays: Arrays, longest: int) -> Numbers:
     return means
 
 
-def gates_in_force(method: Method, length_se: float | None = None) -> GateCfg:
-    """Return the gates as a method sets them in a phase.
-
-    HORIZON's gate L is a test, and the margins of its gate C are those of a leap.
-    """
-    gates = method.cfg.gates
-    if not isinstance(method, Horizon):
-        return gates
-    leap, slack = method.leap, method.leap.sigmas * (length_se or 0.0)
-    return replace(
-        gates,
-        min_length=max(0.0, gates.min_length - slack),
-        error_margin=leap.margin,
-        return_margin=leap.margin,
-    )
+def gates_in_force(
+    method: Method, length_se: float | None = None, error_se: float | None = None
+) -> GateCfg:
+    """Return the gates as a method sets them in a phase; HORIZON's gate L is a test."""
+    if isinstance(method, Horizon):
+        return method.gates(length_se, error_se)
+    return method.cfg.gates
 
 
 def judge_gate_c(numbers: Numbers, anchor: Numbers, method: Method) -> bool:
@@ -230,7 +222,7 @@ def _compare_numbers(
             theirs = getattr(evidence, name)
         elif name not in evidence.probed:
             continue  # Of no use to its method.
-        if name == "length_se" and theirs is None:
+        if name in ("length_se", "error_se") and theirs is None:
             continue  # Older journals have none.
         agree = ours is theirs
         if ours is not None and theirs is not None:
@@ -248,7 +240,10 @@ def _compare_verdict(
     numbers: Numbers, entry: Entry, method: Method, preserved: bool | None
 ) -> list[str]:
     """Judge the numbers by the gates, and return in words what was judged otherwise."""
-    x, gates = _or_nan(numbers), gates_in_force(method, numbers["length_se"])
+    x, gates = (
+        _or_nan(numbers),
+        gates_in_force(method, numbers["length_se"], numbers["error_se"]),
+    )
     feasible = not entry.evidence.aborted and bool(
         x["length"] >= gates.min_length and x["tracking_error"] <= gates.max_error
     )

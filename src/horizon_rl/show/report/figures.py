@@ -51,7 +51,7 @@ def gate_figure(entries: Sequence[Entry], method: Method) -> Any:
 def _checks(entry: Entry, method: Method) -> list[Check]:
     """Return what both gates looked at; gate C has no limits where it did not judge."""
     evidence = entry.evidence
-    gates = gates_in_force(method, evidence.length_se)
+    gates = gates_in_force(method, evidence.length_se, evidence.error_se)
     kept = preservation_checks(evidence, gates)
     if entry.decision.verdict.preserved is None:
         kept = [replace(check, threshold=None) for check in kept]
