@@ -262,6 +262,16 @@ def test_no_leap_begins_when_the_run_is_nearly_over():
     assert late.ask().kind == "consolidate"
 
 
+def test_stuck_run_with_env_steps_left_makes_sure_of_what_is_mastered():
+    """It would end before its noise has gone down."""
+    stuck = shows(0.95, "0.6 0 0")  # The goal is 0.6: there is nothing to lose.
+    assert after(*3 * (stuck,)).state.ended == "no leap is left to try"
+    curriculum = after(*9 * (replace(stuck, progress=0.3),))
+    proposal = curriculum.ask()
+    assert proposal and proposal.kind == "consolidate"
+    assert proposal.reason.startswith("no leap is left to try: ")
+
+
 def test_policy_that_masters_the_baseline_is_not_taught_it():
     method = Horizon(early=EarlyCfg(looks=(0.5,)), leap=LEAP)
     state = method.start(["mass"])

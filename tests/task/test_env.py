@@ -221,6 +221,7 @@ def test_episode_set_to_begin_in_mid_episode_has_a_negative_start(
         env.step(ZERO)
     starts = env.episodes.table().start
     assert sorted(starts.tolist()) == [-6, -4, -2, 0]
+    assert env.episodes.recent(9)[:2].tolist() == [1, 10]
 
 
 def test_broken_world_is_reset_counted_and_not_seen_by_the_learner(

@@ -45,7 +45,8 @@ class LeapCfg:
     anchor_margin: float = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: int = 10
-    """Proposals in a row that may gain no level before the run ends."""
+    """Proposals in a row that may gain no level before no other leap is tried. Then a run
+    ends; one with a limit of env steps makes sure of what is mastered up to there."""
 
     def __post_init__(self):
         require("stake", self.stake, 0.0, 1.0)
@@ -112,14 +113,8 @@ def losses(here: float, survival: Sequence[float]) -> np.ndarray:
 
 def reach(loss: np.ndarray, rungs: Sequence[float], allowed: float) -> float:
     """Return the furthest share of the way whose loss is still allowed."""
-    shares = (0.0, *rungs)
-    over = np.flatnonzero(loss > allowed)
-    if len(over) == 0:
-        return shares[-1]
-    after = int(over[0])
-    rise = loss[after] - loss[after - 1]
-    part = (allowed - loss[after - 1]) / rise
-    return float(shares[after - 1] + part * (shares[after] - shares[after - 1]))
+    # Of equal losses it takes the last: the furthest.
+    return float(np.interp(allowed, loss, (0.0, *rungs)))
 
 
 def is_hopeful(

@@ -130,12 +130,13 @@ class EpisodeRecorder:
 
     def recent(self, count: int) -> torch.Tensor:
         """Return how many of the last `count` episodes there are, their mean length and
-        their mean tracking error, [3], without waiting for the device."""
+        their mean tracking error, [3], without waiting for the device. Those that were
+        set to begin in mid-episode do not count."""
         ages = torch.arange(min(count, self.capacity), device=self._ring.device)
-        there = ages < self._count
-        episodes = self._ring[(self._count - 1 - ages) % self.capacity, 1:3]
+        episodes = self._ring[(self._count - 1 - ages) % self.capacity, :3]
+        there = (ages < self._count) & (episodes[:, 0] >= 0.0)
         total = there.sum()
-        means = (episodes * there.unsqueeze(1)).sum(0) / total.clamp(min=1)
+        means = (episodes[:, 1:] * there.unsqueeze(1)).sum(0) / total.clamp(min=1)
         return torch.cat((total.unsqueeze(0), means))
 
     def first(self, num_worlds: int) -> EpisodeTable:

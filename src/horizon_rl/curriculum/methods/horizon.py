@@ -109,8 +109,7 @@ class Horizon:
         if after.mastered != before.mastered:
             after = replace(after, idle=0)
         held = proposal if action == "hold" else None
-        late = (evidence.progress or 0.0) >= self.leap.last_leap
-        following = self._propose(after, held, may_leap=not late)
+        following = self._propose(after, held, evidence.progress)
         reason = _explain(proposal, action, verdict, part)
         decision = conclude(proposal, action, verdict, reason, _changes(before, after))
         return following, replace(decision, levels=part)
@@ -250,10 +249,12 @@ class Horizon:
         self,
         state: GovernorState,
         held: Proposal | None = None,
-        *,
-        may_leap: bool = True,
+        progress: float | None = None,
     ) -> GovernorState:
-        """Set the next phase's proposal, or the reason why there is none."""
+        """Set the next phase's proposal, or the reason why there is none.
+
+        `progress` is the share of the run's env steps that is spent, if it has a limit.
+        """
         if spent := budget_spent(state, self.cfg):
             return replace(state, ended=spent)
         if held:
@@ -270,12 +271,15 @@ class Horizon:
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
         leaps = gain >= cfg.min_gain or (gain > 0.0 and arrives)
-        if not may_leap:
-            reason = "the run is nearly over: make sure of what is mastered"
-            return self._try(state, "consolidate", mastered, reason)
         # Not since the last leap: one that fails time and again would go on forever.
-        if state.idle + (not leaps) > cfg.idle_phases:
+        is_stuck = state.idle + (not leaps) > cfg.idle_phases
+        if is_stuck and progress is None:
             return replace(state, ended="no leap is left to try")
+        if is_stuck or (progress or 0.0) >= cfg.last_leap:
+            # To the last of the env steps, over which the noise goes down.
+            why = "no leap is left to try" if is_stuck else "the run is nearly over"
+            reason = f"{why}: make sure of what is mastered"
+            return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
             return self._try(state, "leap", levels, reason)
