@@ -101,24 +101,14 @@ def feasibility_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
 def preservation_checks(evidence: Evidence, cfg: GateCfg) -> tuple[Check, Check]:
     """Return what gate C looks at; thresholds are None where there is no reference."""
     error, value = evidence.reference_error, evidence.reference_return
-    max_error, min_return = None, None
+    most, least = None, None
     if error is not None:
-        max_error = (1.0 + cfg.error_margin) * error + cfg.error_slack
+        most = (1.0 + cfg.error_margin) * error + cfg.error_slack
     if value is not None:
-        min_return = value - cfg.return_margin * abs(value)
+        least = value - cfg.return_margin * abs(value)
     return (
-        Check(
-            "checkpoint error",
-            evidence.checkpoint_error,
-            max_error,
-            at_least=False,
-        ),
-        Check(
-            "checkpoint return",
-            evidence.checkpoint_return,
-            min_return,
-            at_least=True,
-        ),
+        Check("checkpoint error", evidence.checkpoint_error, most, at_least=False),
+        Check("checkpoint return", evidence.checkpoint_return, least, at_least=True),
     )
 
 

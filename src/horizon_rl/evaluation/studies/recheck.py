@@ -1,8 +1,8 @@
 """Verdicts once more, from the episodes on file and plain numpy.
 
 The journal's replay derives decisions from its own numbers. Here the numbers themselves
-are taken from the episodes again, and the gates are written out a second time: none
-of the code that judged the run is used.
+are taken from the episodes again, and held against the method's thresholds by checks
+that are written out a second time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
