@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from horizon_rl.curriculum import Evidence, Horizon, ProbeSet
-from horizon_rl.domains import InRanges, paper_catalogue
+from horizon_rl.domains import AtBounds, InRanges, paper_catalogue
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.rehearsal import (
     Rehearsal,
@@ -14,8 +14,8 @@ from horizon_rl.rehearsal import (
     SyntheticCfg,
     SyntheticPolicy,
 )
-from horizon_rl.rehearsal.synthetic import perform
-from horizon_rl.rehearsal.worlds import SyntheticLearner, SyntheticWorlds
+from horizon_rl.rehearsal.synthetic import FALLEN, perform
+from horizon_rl.rehearsal.worlds import EPISODES, SyntheticLearner, SyntheticWorlds
 from horizon_rl.support.errors import InputError
 
 CFG = SyntheticCfg(ceiling_low=1.0, ceiling_high=1.0)
@@ -112,6 +112,42 @@ def test_learner_trains_a_phase_in_one_iteration_and_is_restored():
     assert learner.steps_per_iteration == CFG.phase_env_steps
     learner.restore(before)
     assert learner.policy == POLICY
+
+
+def single_episodes(distribution, groups, policy=POLICY, phase=1):
+    worlds = SyntheticWorlds(CFG, seed=1)
+    worlds.begin(phase, distribution)
+    worlds.step(policy)
+    return worlds, worlds.episodes(groups)
+
+
+def test_single_episodes_fall_as_often_as_their_levels_say():
+    worlds, found = single_episodes(AtLevels(LEVELS), ())
+    length, error, _ = perform(POLICY, LEVELS, CFG)
+    lasted = found.length / worlds.max_length
+    assert set(np.round(lasted, 9)) == {FALLEN, 1.0}
+    assert np.mean(lasted) == pytest.approx(length, abs=0.08)
+    assert np.mean(found.tracking_error) == pytest.approx(error, abs=0.005)
+    assert found.values is not None and found.values.shape == (EPISODES, 0)
+    assert found.world is not None and found.world.tolist() == list(range(EPISODES))
+
+
+def test_single_episodes_have_their_marks_and_their_own_levels():
+    wide = AtBounds({"mass": 0.6}, share=0.5)
+    worlds, found = single_episodes(wide, ("mass",))
+    assert found.values is not None
+    at_bound = found.values[:, 0] == 1.0
+    assert 0.4 < at_bound.mean() < 0.6
+    lasted = found.length / worlds.max_length
+    assert lasted[at_bound].mean() < 0.3 < 0.6 < lasted[~at_bound].mean()
+    assert worlds.levels["mass"] == pytest.approx(0.6), "what it is trained at"
+    _, again = single_episodes(wide, ("mass",))
+    np.testing.assert_array_equal(found.length, again.length)
+
+
+def test_marks_that_are_not_there_are_refused():
+    with pytest.raises(InputError, match="marks of groups only, not mass.scale"):
+        single_episodes(AtLevels(LEVELS), ("mass.scale",))
 
 
 def test_distribution_without_levels_is_refused():

@@ -21,6 +21,7 @@ from horizon_rl.cli.common import (
     refuse_changes,
 )
 from horizon_rl.curriculum.entry import lost_env_steps
+from horizon_rl.curriculum.method import describe
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder, journals_under
@@ -192,6 +193,8 @@ def _train(run: Run, wandb: bool) -> None:
     console.print(f"Device: {run.worlds.env.device}{ranks}")
     groups = ", ".join(run.curriculum.state.mastered) or "none"
     console.print(f"Method: {run.cfg.method}, groups {groups}; {run.start}")
+    if about := describe(run.curriculum.method):
+        console.print(about)
     board = TrainingBoard(run)
     live = None
     if console.is_terminal:

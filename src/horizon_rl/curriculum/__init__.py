@@ -19,10 +19,13 @@ from horizon_rl.curriculum.gates import Verdict as Verdict
 from horizon_rl.curriculum.gates import judge as judge
 from horizon_rl.curriculum.method import Method as Method
 from horizon_rl.curriculum.method import register_method as register_method
+from horizon_rl.curriculum.methods import Adr as Adr
+from horizon_rl.curriculum.methods import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods import Clock as Clock
 from horizon_rl.curriculum.methods import Horizon as Horizon
 from horizon_rl.curriculum.methods import MethodCfgs as MethodCfgs
 from horizon_rl.curriculum.methods import Paper as Paper
+from horizon_rl.curriculum.methods import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.methods import check_method as check_method
 from horizon_rl.curriculum.methods import choose_method as choose_method
 from horizon_rl.curriculum.randomness import phase_rng as phase_rng

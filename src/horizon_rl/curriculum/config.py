@@ -56,8 +56,8 @@ class ClockCfg:
 class Plan:
     """What a run allows, for methods with settings that follow from it."""
 
-    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Parameters of every group to widen, by full name: those that can be widened."""
+    catalogue: Catalogue = field(default_factory=lambda: Catalogue(()))
+    """The groups to widen."""
     phases: int = 0
     """Phases that the budget of env steps allows; 0: it has no limit."""
     episodes: int = 0
@@ -67,16 +67,21 @@ class Plan:
     def of(
         cls, catalogue: Catalogue, groups: Sequence[str], phases: int, episodes: int
     ) -> "Plan":
-        """Name the parameters of `groups`, without those that are constants."""
-        names = {
-            group: tuple(
-                f"{group}.{parameter.name}"
-                for parameter in catalogue[group].parameters
+        """Return the plan of a run that widens some groups of a catalogue."""
+        widened = Catalogue(tuple(catalogue[group] for group in groups))
+        return cls(catalogue=widened, phases=phases, episodes=episodes)
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Name the parameters of every group that can be widened: no constants."""
+        return {
+            group.name: tuple(
+                f"{group.name}.{parameter.name}"
+                for parameter in group.parameters
                 if parameter.limit.width > 0.0
             )
-            for group in groups
+            for group in self.catalogue.groups
         }
-        return cls(groups=names, phases=phases, episodes=episodes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
+from horizon_rl.curriculum.frontier import LIMIT
 from horizon_rl.curriculum.gates import Verdict, judge
 from horizon_rl.curriculum.state import (
     Action,
@@ -61,6 +62,16 @@ class Method(Protocol):
             longest: Control steps of the longest episode.
         """
         ...
+
+
+class WholePhases:
+    """A method without looks: a phase that ends as it must is not worth one."""
+
+    def looks(self, state: State) -> tuple[float, ...]:
+        return (1.0,)
+
+    def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
+        return "go on"
 
 
 METHODS: dict[str, type[Any]] = {}
@@ -186,6 +197,37 @@ def book(state: S, evidence: Evidence, action: Action) -> S:
         env_steps=state.env_steps + evidence.env_steps,
         proposal=None,
     )
+
+
+def keep(state: S, evidence: Evidence) -> S:
+    """Commit the phase on trial; its levels count as mastered, deserved or not."""
+    levels = on_trial(state).levels
+    frontiers = tuple(
+        replace(
+            f,
+            mastered=levels[f.name],
+            status="complete" if levels[f.name] >= LIMIT else "coarse",
+            commits=f.commits + (levels[f.name] > f.mastered),
+        )
+        for f in state.frontiers
+    )
+    return replace(book(state, evidence, "commit"), frontiers=frontiers)
+
+
+def arrivals(before: State, after: State) -> tuple[Event, ...]:
+    """List the frontiers that have just arrived at the limit."""
+    pairs = zip(before.frontiers, after.frontiers, strict=True)
+    return tuple(
+        Event("complete", new.name, new.mastered)
+        for old, new in pairs
+        if new.status == "complete" != old.status
+    )
+
+
+def describe(method: Method) -> str:
+    """Return what a method has to say of its settings; most say nothing."""
+    own = getattr(method, "describe", None)
+    return own() if own else ""
 
 
 def with_reference(evidence: Evidence, reference: Reference | None) -> Evidence:

@@ -1,5 +1,6 @@
 """Physical domains: parameters, groups, catalogues, and instances drawn from them."""
 
+from horizon_rl.domains.bounds import AtBounds as AtBounds
 from horizon_rl.domains.catalogue import CORE_GROUPS as CORE_GROUPS
 from horizon_rl.domains.catalogue import Catalogue as Catalogue
 from horizon_rl.domains.catalogue import Group as Group
@@ -9,6 +10,7 @@ from horizon_rl.domains.distribution import AtLevels as AtLevels
 from horizon_rl.domains.distribution import Distribution as Distribution
 from horizon_rl.domains.distribution import InRanges as InRanges
 from horizon_rl.domains.distribution import Instances as Instances
+from horizon_rl.domains.distribution import LevelDistribution as LevelDistribution
 from horizon_rl.domains.distribution import middle_instance as middle_instance
 from horizon_rl.domains.distribution import place as place
 from horizon_rl.domains.distribution import sample as sample

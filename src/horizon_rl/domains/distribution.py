@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,21 @@ class Distribution(Protocol):
         ...
 
 
+@runtime_checkable
+class LevelDistribution(Distribution, Protocol):
+    """A distribution that can tell levels instead of values."""
+
+    def sample_levels(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Instances, Instances]:
+        """Draw `n` instances for a learner that knows levels, but no parameters.
+
+        Returns:
+            How hard each instance is in every group, as a level; and the marks.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class AtLevels:
     """Uniform in the ranges that a catalogue has at given levels."""
@@ -45,6 +60,11 @@ class AtLevels:
         self, catalogue: Catalogue, n: int, rng: np.random.Generator
     ) -> Instances:
         return sample(catalogue, catalogue.ranges(self.levels), n, rng)
+
+    def sample_levels(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Instances, Instances]:
+        return {group: np.full(n, level) for group, level in self.levels.items()}, {}
 
 
 @dataclass(frozen=True)
@@ -70,13 +90,18 @@ def sample(
     and one seed gives the same relative position in a narrow and in a wide range,
     which is what makes two levels comparable.
     """
+    draws = sum(p.draws for p in catalogue.parameters.values())
+    return spread(catalogue, ranges, rng.random((n, draws)))
+
+
+def spread(catalogue: Catalogue, ranges: Ranges, unit: np.ndarray) -> Instances:
+    """Stretch numbers in [0, 1] to the ranges of all parameters, [n, all draws]."""
     parameters = catalogue.parameters
     if wrong := set(ranges) ^ set(parameters):
         raise InputError(
             f"missing or unknown parameters: {', '.join(sorted(wrong))}. Needs a range "
             f"for each of {', '.join(parameters)}"
         )
-    unit = rng.random((n, sum(p.draws for p in parameters.values())))
     instances, column = {}, 0
     for name, parameter in parameters.items():
         u = unit[:, column : column + parameter.draws]

@@ -41,7 +41,8 @@ class RehearsalCfg(MethodCfgs):
     """Domain groups to widen: core, full, or names with commas between them."""
     method: str = "horizon"
     """HORIZON (horizon), the paper's rule (paper), its ablations joint, feasibility-only,
-    no-rollback and no-restore, or a control: fixed, linear, wide, base."""
+    no-rollback and no-restore; automatic domain randomisation (adr), one difficulty moved
+    by success and failure (scalar-adr); or a control: fixed, linear, wide, base."""
     seed: int = 0
     """Seed of the learner's hidden ceilings and of all noise."""
     linear_phases: int = 50

@@ -16,6 +16,9 @@ import numpy as np
 from horizon_rl.domains import Levels
 from horizon_rl.support.errors import InputError, require
 
+FALLEN = 0.2
+"""Length of an episode that ends in a fall, as a share of the longest."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticCfg:
@@ -146,7 +149,8 @@ def perform(
     """Return (episode length as a share, tracking error, return) at `levels`."""
     falls = fall_rate(policy, levels, cfg)
     error = 0.15 + 0.1 * fmean(levels.values()) + 0.5 * falls + policy.imprecision
-    return 1.0 - 0.8 * falls, error, 25.0 * (1.0 - 0.8 * falls) - 10.0 * error
+    length = 1.0 - (1.0 - FALLEN) * falls
+    return length, error, 25.0 * length - 10.0 * error
 
 
 def _rise(x: float, *, center: float, width: float) -> float:

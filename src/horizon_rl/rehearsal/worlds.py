@@ -6,10 +6,17 @@ import numpy as np
 
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
-from horizon_rl.domains.distribution import AtLevels, Distribution
+from horizon_rl.domains.distribution import (
+    AtLevels,
+    Distribution,
+    Instances,
+    LevelDistribution,
+)
 from horizon_rl.rehearsal.synthetic import (
+    FALLEN,
     SyntheticCfg,
     SyntheticPolicy,
+    fall_rate,
     perform,
     train,
 )
@@ -18,6 +25,8 @@ from horizon_rl.training.protocols import Iteration, Learner, Worlds
 
 EPISODES = 256
 """Episodes of a phase, for a method that learns from each; one a world."""
+LEARNT = 0.9
+"""A phase of many levels teaches as much as one at this quantile of them."""
 
 
 class SyntheticWorlds(Worlds):
@@ -29,7 +38,8 @@ class SyntheticWorlds(Worlds):
         self.max_length = cfg.probe_env_steps
 
     def begin(self, phase: int, distribution: Distribution) -> None:
-        self.levels = _levels_of(distribution)
+        self._phase, self._distribution = phase, distribution
+        self.levels = self._levels_of(distribution, phase)
         rng = phase_rng(self._seed, phase)
         self._noise = self._cfg.noise * rng.standard_normal(4)
 
@@ -38,9 +48,9 @@ class SyntheticWorlds(Worlds):
         self._acted = actions
 
     def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
-        """Return one episode that stands for all."""
+        """Return one episode that stands for all; or all, where groups are named."""
         if parameters is not None:
-            raise InputError("the synthetic learner has no single episodes to tell of")
+            return self._single_episodes(parameters)
         length, error, _ = perform(self._acted, self.levels, self._cfg)
         return Episodes(
             start=np.zeros(1),
@@ -60,7 +70,7 @@ class SyntheticWorlds(Worlds):
         found = {}
         for name, wanted in sets.items():
             noise = self._noise[2:] if name == "checkpoint" else (0.0, 0.0)
-            levels = _levels_of(wanted.distribution)
+            levels = self._levels_of(wanted.distribution, wanted.phase or 0)
             length, error, value = perform(policy, levels, self._cfg)
             on_error, on_value = (1.0 + 0.5 * float(x) for x in noise)
             drawn = phase_rng(self._seed, wanted.phase or 0, rank=1).standard_normal()
@@ -70,6 +80,51 @@ class SyntheticWorlds(Worlds):
                 returns=np.array([value * on_value]),
             )
         return found
+
+    def _single_episodes(self, groups: tuple[str, ...]) -> Episodes:
+        """Return episodes that end in a fall or last, each at its instance's levels."""
+        levels, marks = self._draw(self._distribution, self._phase)
+        if unknown := set(groups) - set(marks):
+            raise InputError(
+                "the synthetic learner knows marks of groups only, not "
+                + ", ".join(sorted(unknown))
+            )
+        rng, cfg = phase_rng(self._seed, self._phase, rank=2), self._cfg
+        luck, noise = rng.random(EPISODES), cfg.noise * rng.standard_normal(EPISODES)
+        length, error, value = np.empty((3, EPISODES))
+        for k in range(EPISODES):
+            here = {group: float(each[k]) for group, each in levels.items()}
+            fell = luck[k] < fall_rate(self._acted, here, cfg)
+            length[k] = FALLEN if fell else 1.0
+            _, error[k], value[k] = perform(self._acted, here, cfg)
+        columns = [marks[group] for group in groups]
+        return Episodes(
+            start=np.zeros(EPISODES),
+            length=self.max_length * length,
+            tracking_error=np.maximum(error + 0.5 * noise, 0.0),
+            row=np.arange(EPISODES),
+            returns=value,
+            values=np.array(columns).reshape(len(groups), EPISODES).T,
+            world=np.arange(EPISODES),
+        )
+
+    def _draw(
+        self, distribution: Distribution, phase: int
+    ) -> tuple[Instances, Instances]:
+        """Draw levels and marks of a phase's instances."""
+        if not isinstance(distribution, LevelDistribution):
+            raise InputError(
+                "the synthetic learner knows levels only, not "
+                + type(distribution).__name__
+            )
+        return distribution.sample_levels(EPISODES, phase_rng(self._seed, phase, 3))
+
+    def _levels_of(self, distribution: Distribution, phase: int) -> Mapping[str, float]:
+        """Return the levels that count for a whole phase, or a probe."""
+        if isinstance(distribution, AtLevels):
+            return distribution.levels
+        levels, _ = self._draw(distribution, phase)
+        return {g: float(np.quantile(each, LEARNT)) for g, each in levels.items()}
 
     def _steps(self, length: float) -> float:
         """Return a length in control steps; noise may not take it out of bounds."""
@@ -100,11 +155,3 @@ class SyntheticLearner(Learner):
 
     def restore(self, snapshot: SyntheticPolicy) -> None:
         self._policy = snapshot
-
-
-def _levels_of(distribution: Distribution) -> Mapping[str, float]:
-    if not isinstance(distribution, AtLevels):
-        raise InputError(
-            f"the synthetic learner knows levels only, not {type(distribution).__name__}"
-        )
-    return distribution.levels

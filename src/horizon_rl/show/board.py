@@ -84,7 +84,8 @@ def _footer(state: State, entries: Sequence[Entry]) -> Text:
         text.append(f"{decision.reason}\n", style=ACTIONS[decision.action].style)
     if proposal := state.proposal:
         text.append(f"phase {proposal.phase}: ", style="bold")
-        kind = "" if proposal.kind == "baseline" else f"{proposal.kind}, "
+        plain = proposal.kind in ("baseline", "other")
+        kind = "" if plain else f"{proposal.kind}, "
         text.append(f"{kind}{proposal.trial}: {proposal.reason}")
     else:
         text.append(f"ended: {state.ended}", style="bold")

@@ -28,8 +28,9 @@ class TrainCfg(MethodCfgs):
 
     method: str = "horizon"
     """HORIZON (horizon), the paper's own rule (paper), that rule's ablations joint,
-    feasibility-only, no-rollback and no-restore, or a control: fixed, linear, wide,
-    base."""
+    feasibility-only, no-rollback and no-restore; automatic domain randomisation (adr),
+    one difficulty moved by success and failure (scalar-adr); or a control: fixed, linear,
+    wide, base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""

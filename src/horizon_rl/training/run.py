@@ -82,6 +82,7 @@ class Run(Recorder):
         """
         groups = widened_groups(cfg, catalogue)
         method = cfg.make_method(catalogue, ranks.size)
+        method.start(groups)  # Refuses what cannot start before worlds are built.
         for parameter in method.outcome_parameters or ():
             known = (*catalogue.parameters, *catalogue.names)
             if parameter not in known:

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field, fields, replace
 from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg, Plan
 from horizon_rl.curriculum.early_stopping import EarlyCfg
 from horizon_rl.curriculum.method import METHODS, Method
+from horizon_rl.curriculum.methods.adr import Adr as Adr
+from horizon_rl.curriculum.methods.adr import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods.clock import Clock as Clock
 from horizon_rl.curriculum.methods.horizon import Horizon as Horizon
 from horizon_rl.curriculum.methods.paper import Paper as Paper
+from horizon_rl.curriculum.methods.scalar_adr import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.scouting import LeapCfg
 from horizon_rl.support.errors import InputError, require, unknown
 
@@ -25,6 +28,8 @@ class MethodCfgs:
 
     leap: LeapCfg = field(default_factory=LeapCfg)
     """HORIZON: how it scouts, leaps, waits and gives up."""
+    adr: AdrCfg = field(default_factory=AdrCfg)
+    """ADR: how its bounds are tested and moved."""
 
 
 def check_method(name: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg
-from horizon_rl.curriculum.early_stopping import Look
-from horizon_rl.curriculum.evidence import Episodes, Evidence
+from horizon_rl.curriculum.evidence import Evidence
 from horizon_rl.curriculum.frontier import Frontier, commit
 from horizon_rl.curriculum.method import (
+    WholePhases,
     book,
     budget_spent,
     conclude,
@@ -21,7 +21,7 @@ from horizon_rl.support.errors import InputError
 
 @register_method("clock")
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class Clock(WholePhases):
     """One level for all groups, set by the phase's number; gates are on record only."""
 
     cfg: CurriculumCfg = field(default_factory=lambda: CurriculumCfg(clock=ClockCfg()))
@@ -48,12 +48,6 @@ class Clock:
             proposal, "commit", verdict, reason + verdict.reason, events
         )
         return self._propose(judged), decision
-
-    def looks(self, state: State) -> tuple[float, ...]:
-        return (1.0,)  # A phase that ends as it must is not worth a look.
-
-    def look(self, state: State, window: Episodes, index: int, longest: int) -> Look:
-        return "go on"
 
     def _propose(self, state: State) -> State:
         if spent := budget_spent(state, self.cfg):

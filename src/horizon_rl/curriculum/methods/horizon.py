@@ -18,6 +18,7 @@ from horizon_rl.curriculum.gates import (
 )
 from horizon_rl.curriculum.method import (
     DONE,
+    arrivals,
     book,
     budget_spent,
     check_groups,
@@ -37,7 +38,6 @@ from horizon_rl.curriculum.scouting import (
 from horizon_rl.curriculum.state import (
     Action,
     Decision,
-    Event,
     Kind,
     Proposal,
     State,
@@ -111,7 +111,7 @@ class Horizon:
         held = proposal if action == "hold" else None
         following = self._propose(after, held, evidence.progress)
         reason = _explain(proposal, action, verdict, part)
-        decision = conclude(proposal, action, verdict, reason, _changes(before, after))
+        decision = conclude(proposal, action, verdict, reason, arrivals(before, after))
         return following, replace(decision, levels=part)
 
     def looks(self, state: State) -> tuple[float, ...]:
@@ -326,16 +326,6 @@ def _advance(
             else "coarse",
         )
         for f in frontiers
-    )
-
-
-def _changes(before: State, after: State) -> tuple[Event, ...]:
-    """List the frontiers that have just arrived at the limit."""
-    pairs = zip(before.frontiers, after.frontiers, strict=True)
-    return tuple(
-        Event("complete", new.name, new.mastered)
-        for old, new in pairs
-        if new.status == "complete" != old.status
     )
 
 

@@ -23,6 +23,7 @@ LEFT_OUT = {
     "baseline": "at the baseline",
     "consolidate": "at the mastered levels",
     "clock": "by the clock",
+    "other": "of methods that no gate decides",
     "no_rollback": "without rollback",
 }
 """Phases in which no frontier was on trial, or where a failed one counted as mastered."""
@@ -158,7 +159,7 @@ def _checkpoint_ratio(entry: Entry) -> float | None:
 
 def _why_left_out(entry: Entry, cfg: CurriculumCfg) -> str | None:
     """Return why a phase says nothing of the gates, if so."""
-    if entry.decision.kind in ("baseline", "consolidate", "clock"):
+    if entry.decision.kind in ("baseline", "consolidate", "clock", "other"):
         return entry.decision.kind
     return None if cfg.rollback else "no_rollback"
 

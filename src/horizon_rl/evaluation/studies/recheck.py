@@ -248,7 +248,8 @@ def _compare_verdict(
         x["length"] >= gates.min_length and x["tracking_error"] <= gates.max_error
     )
     action = "commit"
-    if not (feasible and preserved is not False) and entry.proposal.kind != "clock":
+    decides = entry.proposal.kind not in ("clock", "other")
+    if decides and not (feasible and preserved is not False):
         action = _after_failure(numbers, entry, method, preserved)
     verdict = entry.decision.verdict
     words = {None: "not judged", False: "failed", True: "passed"}

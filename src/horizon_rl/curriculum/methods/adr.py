@@ -1,0 +1,295 @@
+"""ADR: every bound of the ranges moves by how episodes at that very bound go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import ceil, log
+from statistics import fmean
+from typing import Literal, cast
+
+import numpy as np
+
+from horizon_rl.curriculum.config import CurriculumCfg, GateCfg, Plan
+from horizon_rl.curriculum.evidence import Evidence, Outcomes
+from horizon_rl.curriculum.frontier import LIMIT, Frontier
+from horizon_rl.curriculum.method import (
+    WholePhases,
+    arrivals,
+    budget_spent,
+    check_groups,
+    conclude,
+    judge_phase,
+    keep,
+    on_trial,
+    register_method,
+)
+from horizon_rl.curriculum.state import Decision, Proposal, State, describe_levels
+from horizon_rl.domains.bounds import HIGH, LOW, AtBounds, bounds_by_group
+from horizon_rl.domains.catalogue import Catalogue
+from horizon_rl.support.errors import InputError, require
+
+EPISODES = {"group": 128, "parameter": 20}
+"""Episodes of a buffer: where every end has a bound of its own, there are many bounds."""
+STEP = 0.05
+"""Step of a run without a budget of env steps, from which it could follow."""
+WIDENING = 0.6
+"""Share of the updates in which a bound that always widens arrives at the limit."""
+LEAST = 0.01
+"""Width below which no range counts, as a share of the limit's: a point has no entropy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdrCfg:
+    """How ADR's bounds are tested and moved."""
+
+    unit: Literal["group", "parameter"] = "group"
+    """What has a bound: every group, its level; or every parameter, one at either end."""
+    boundary: float = 0.4
+    """Share of the instances that lie at a bound."""
+    episodes: int = 0
+    """Episodes at a bound until it may move; 0: 128 of a group, 20 of a parameter."""
+    step: float = 0.0
+    """How far a bound moves, as a level; 0: so far that one that always widens is at the
+    limit after 60 % of the updates that the budget of env steps allows."""
+    narrow: float = 0.5
+    """A bound narrows at this share of gate L's episode length, or less; it widens where
+    gate L passes."""
+
+    def __post_init__(self):
+        require("adr.boundary", self.boundary, 0.01, 1.0)
+        require("adr.episodes", self.episodes, 0, whole=True)
+        require("adr.step", self.step, 0.0, 1.0)
+        require("adr.narrow", self.narrow, 0.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """Episodes at one bound since it last moved or was tested."""
+
+    episodes: int = 0
+    length: float = 0.0
+    """Sum of their lengths, as shares of the longest."""
+    error: float = 0.0
+    """Sum of their tracking errors, m/s."""
+
+    def move(self, gates: GateCfg, narrow: float) -> int:
+        """Return which way the bound goes: 1 outward, -1 inward, 0 neither."""
+        # Rounded: a mean of thresholds is the threshold.
+        length = round(self.length / self.episodes, 9)
+        error = round(self.error / self.episodes, 9)
+        if length >= gates.min_length and error <= gates.max_error:
+            return 1
+        return -1 if length <= narrow * gates.min_length else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdrState(State):
+    """What ADR remembers: a buffer per bound."""
+
+    buffers: dict[str, Buffer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdrProposal(Proposal):
+    """Ranges with bounds of their own; a group's level is the mean of its bounds."""
+
+    bounds: dict[str, float]
+    """Level of every bound, see `AtBounds`."""
+    boundary: float
+    """Share of the instances at a bound."""
+    nats: float
+    """Nats per dimension, see `nats_per_dimension`."""
+
+    @property
+    def distribution(self) -> AtBounds:
+        return AtBounds(self.bounds, self.boundary)
+
+
+@register_method("adr")
+@dataclass(frozen=True, kw_only=True)
+class Adr(WholePhases):
+    """Automatic domain randomisation (OpenAI 2019, algorithm 1), in phases.
+
+    Some instances lie at a bound. Their fair episodes fill that bound's buffer, phase
+    by phase. Once it holds enough, its mean decides: the bound widens, narrows or
+    stays, and the buffer is cleared in any case. Weights are always kept.
+    """
+
+    cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
+    """Gate L, which is the score; and the budget. Verdicts are on record only."""
+    adr: AdrCfg = field(default_factory=AdrCfg)
+    """How bounds are tested and moved."""
+    plan: Plan = field(default_factory=Plan)
+    """The groups and their parameters, and how many updates the run allows."""
+
+    @property
+    def outcome_parameters(self) -> tuple[str, ...]:
+        return self.plan.catalogue.names
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """Name everything that moves on its own."""
+        if self.adr.unit == "group":
+            return self.plan.catalogue.names
+        names = chain.from_iterable(self.plan.groups.values())
+        return tuple(f"{name}.{end}" for name in names for end in (LOW, HIGH))
+
+    @property
+    def buffer_size(self) -> int:
+        return self.adr.episodes or EPISODES[self.adr.unit]
+
+    @property
+    def updates(self) -> int | None:
+        """How often the budget allows each bound to move; None: it has no limit."""
+        if not self.plan.phases or not self.plan.episodes:
+            return None
+        a_phase = self.adr.boundary * self.plan.episodes / len(self.bounds)
+        return self.plan.phases // ceil(self.buffer_size / a_phase)
+
+    @property
+    def step_size(self) -> float:
+        if self.adr.step or self.updates is None:
+            return self.adr.step or STEP
+        return min(1.0, round(1.0 / (WIDENING * max(1, self.updates)), 4))
+
+    def describe(self) -> str:
+        """Say what follows from the run's budget."""
+        allowed = "no budget of env steps, so the default"
+        if self.updates is not None:
+            allowed = f"the budget allows {self.updates} updates of each"
+        return (
+            f"ADR: {len(self.bounds)} bounds, {self.buffer_size} episodes a buffer, step "
+            f"{self.step_size:g} ({allowed})"
+        )
+
+    def start(self, groups: Sequence[str]) -> State:
+        check_groups(groups)
+        known = self.plan.groups
+        if tuple(groups) != tuple(known):
+            raise InputError(
+                f"groups are {', '.join(groups)}, but ADR's plan has "
+                f"{', '.join(known) or 'none'}: see Plan.of"
+            )
+        if constant := [group for group in groups if not known[group]]:
+            raise InputError(
+                f"nothing to widen in {', '.join(constant)}: limits have no width"
+            )
+        if self.updates == 0:
+            raise InputError(
+                f"the budget ends before one buffer of ADR is full: about "
+                f"{self.plan.phases} phases of {self.plan.episodes} episodes, "
+                f"{self.adr.boundary:.0%} of them at {len(self.bounds)} bounds, and "
+                f"{self.buffer_size} needed at each. Accepted: more --steps or worlds, "
+                "fewer --groups, smaller --adr.episodes"
+            )
+        state = AdrState(
+            frontiers=tuple(Frontier(name=name, groups=(name,)) for name in groups),
+            buffers=dict.fromkeys(self.bounds, Buffer()),
+        )
+        return self._propose(state, dict.fromkeys(self.bounds, 0.0), "the baseline")
+
+    def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
+        before = cast(AdrState, state)
+        proposal = cast(AdrProposal, on_trial(state))
+        verdict = judge_phase(state, evidence, self.cfg)
+        buffers = self._fill(before.buffers, evidence.outcomes)
+        full = [b for b in buffers if buffers[b].episodes >= self.buffer_size]
+        bounds, step = dict(proposal.bounds), self.step_size
+        for bound in full:
+            way = buffers[bound].move(self.cfg.gates, self.adr.narrow)
+            level = min(LIMIT, max(0.0, bounds[bound] + way * step))
+            bounds[bound] = round(level, 6)
+        cleared = {**buffers, **dict.fromkeys(full, Buffer())}
+        after = replace(keep(before, evidence), buffers=cleared)
+        news = _explain(full, proposal.bounds, bounds)
+        reason = (
+            f"{proposal.trial}, kept, {proposal.nats:.3g} nats per dimension; {news}. "
+            f"Gates {'passed' if verdict.passed else 'failed'}: {verdict.reason}"
+        )
+        events = arrivals(before, after)
+        decision = conclude(proposal, "commit", verdict, reason, events)
+        return self._propose(after, bounds, news), decision
+
+    def _fill(
+        self, buffers: Mapping[str, Buffer], outcomes: Outcomes | None
+    ) -> dict[str, Buffer]:
+        """Add a phase's episodes to the buffers of the bounds that they took place at.
+
+        All of them at once: of those that began together, the first to end are the
+        falls. A buffer may so hold more than it needs.
+        """
+        if not outcomes:
+            return dict(buffers)
+        names, size = self.outcome_parameters, len(outcomes)
+        flat = chain.from_iterable(outcomes.values)
+        marks = np.fromiter(flat, float, size * len(names)).reshape(size, len(names))
+        # A group's marks count its own bounds, from 1 on; here all are counted.
+        sizes = [len(mine) for mine in bounds_by_group(buffers).values()]
+        before = np.cumsum([0, *sizes[:-1]])
+        rows, columns = np.nonzero(marks)
+        at = np.zeros(size, dtype=int)
+        at[rows] = before[columns] + marks[rows, columns]
+        totals = [
+            np.bincount(at, weights, minlength=len(buffers) + 1)
+            for weights in (None, outcomes.length, outcomes.tracking_error)
+        ]
+        return {
+            bound: Buffer(
+                episodes=buffer.episodes + int(totals[0][k]),
+                length=buffer.length + float(totals[1][k]),
+                error=buffer.error + float(totals[2][k]),
+            )
+            for k, (bound, buffer) in enumerate(buffers.items(), 1)
+        }
+
+    def _propose(
+        self, state: AdrState, bounds: dict[str, float], reason: str
+    ) -> AdrState:
+        if spent := budget_spent(state, self.cfg):
+            return replace(state, ended=spent)
+        levels = {
+            group: round(fmean(bounds[bound] for bound in mine), 6)
+            for group, mine in bounds_by_group(bounds).items()
+        }
+        proposal = AdrProposal(
+            phase=state.phase,
+            kind="other",
+            frontier=None,
+            candidate=round(fmean(levels.values()), 4),
+            levels=levels,
+            mastered=state.mastered,
+            reason=reason,
+            bounds=bounds,
+            boundary=self.adr.boundary,
+            nats=nats_per_dimension(bounds, self.plan.catalogue),
+        )
+        return replace(state, proposal=proposal)
+
+
+def nats_per_dimension(bounds: Mapping[str, float], catalogue: Catalogue) -> float:
+    """Return the mean over parameters of ln(width of the range / width of the limit).
+
+    So 0 is the whole limit. A parameter counts once, however many draws it has; one that
+    is a constant does not count. A range counts with at least 1 % of its limit.
+    """
+    ranges = AtBounds(bounds, 0.0).ranges(catalogue)
+    shares = [
+        ranges[name].width / parameter.limit.width
+        for name, parameter in catalogue.parameters.items()
+        if parameter.limit.width > 0.0
+    ]
+    return round(fmean(log(max(LEAST, share)) for share in shares), 4)
+
+
+def _explain(
+    full: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> str:
+    """Say which bounds were tested, and what became of them."""
+    if not full:
+        return "no buffer is full"
+    wider = {b: after[b] for b in full if after[b] > before[b]}
+    narrower = {b: after[b] for b in full if after[b] < before[b]}
+    parts = [f"{len(full)} of {len(before)} bounds tested"]
+    parts += [f"widened {describe_levels(wider)}"] if wider else []
+    parts += [f"narrowed {describe_levels(narrower)}"] if narrower else []
+    return ", ".join(parts)

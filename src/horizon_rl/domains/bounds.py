@@ -1,0 +1,101 @@
+"""Ranges whose bounds move on their own, and instances that lie at one of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from horizon_rl.domains.catalogue import Catalogue
+from horizon_rl.domains.distribution import Instances, spread
+from horizon_rl.domains.parameter import Range
+
+LOW, HIGH = "low", "high"
+
+
+@dataclass(frozen=True)
+class AtBounds:
+    """Uniform in ranges; a share of the instances lies at a bound, evenly one of all.
+
+    At a group's bound every draw of its parameters is at one end of its range, each end
+    as likely as the other. At one end of a parameter, all its draws are there. All else
+    is uniform. The mark of a group tells which of its bounds an instance lies at: 1 is
+    the first; 0 is none.
+    """
+
+    bounds: Mapping[str, float]
+    """Level of every bound: of a whole group, as `mass`, or of one end of a parameter, as
+    `mass.scale.low`. What has none stays at level 0."""
+    share: float
+    """Share of the instances that lie at a bound."""
+
+    def sample(
+        self, catalogue: Catalogue, n: int, rng: np.random.Generator
+    ) -> Instances:
+        draws = [p.draws for p in catalogue.parameters.values()]
+        unit = rng.random((n, 1 + sum(draws)))
+        chosen, unit = self._choose(unit[:, 0]), unit[:, 1:]
+        column = 0
+        for name, parameter in catalogue.parameters.items():
+            part = unit[:, column : column + parameter.draws]
+            column += parameter.draws
+            for index, bound in enumerate(self.bounds):
+                rows, owner = chosen == index, bound.rpartition(".")[0]
+                if bound == name.partition(".")[0]:
+                    # Its own random number says which end.
+                    part[rows] = part[rows] >= 0.5
+                elif owner == name:
+                    part[rows] = bound.endswith(HIGH)
+        marks = self._marks(chosen)
+        return {**spread(catalogue, self.ranges(catalogue), unit), **marks}
+
+    def ranges(self, catalogue: Catalogue) -> dict[str, Range]:
+        """Return the range of every parameter."""
+
+        def level(name: str, end: str) -> float:
+            of_end = self.bounds.get(f"{name}.{end}", 0.0)
+            return self.bounds.get(name.partition(".")[0], of_end)
+
+        return {
+            name: Range(
+                parameter.range_at(level(name, LOW)).low,
+                parameter.range_at(level(name, HIGH)).high,
+            )
+            for name, parameter in catalogue.parameters.items()
+        }
+
+    def sample_levels(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Instances, Instances]:
+        """See `LevelDistribution`: at a bound, its level; else uniform up to the mean."""
+        groups = bounds_by_group(self.bounds)
+        unit = rng.random((n, 1 + len(groups)))
+        chosen, levels = self._choose(unit[:, 0]), {}
+        for column, (group, bounds) in enumerate(groups.items(), start=1):
+            mean = sum(self.bounds[bound] for bound in bounds) / len(bounds)
+            levels[group] = mean * unit[:, column]
+            for bound in bounds:
+                at = chosen == list(self.bounds).index(bound)
+                levels[group][at] = self.bounds[bound]
+        return levels, self._marks(chosen)
+
+    def _choose(self, unit: np.ndarray) -> np.ndarray:
+        """Return the bound that each instance lies at, by its number; -1 is none."""
+        at_bound = unit < self.share
+        index = unit / max(self.share, 1e-12) * len(self.bounds)
+        return np.where(at_bound, index, -1.0).astype(int)
+
+    def _marks(self, chosen: np.ndarray) -> Instances:
+        marks, numbers = {}, {bound: k for k, bound in enumerate(self.bounds)}
+        for group, bounds in bounds_by_group(self.bounds).items():
+            marks[group] = np.zeros(len(chosen))
+            for mark, bound in enumerate(bounds, start=1):
+                marks[group][chosen == numbers[bound]] = mark
+        return marks
+
+
+def bounds_by_group(bounds: Iterable[str]) -> dict[str, list[str]]:
+    """Return the bounds of every group that has any, in their order."""
+    groups: dict[str, list[str]] = {}
+    for bound in bounds:
+        groups.setdefault(bound.partition(".")[0], []).append(bound)
+    return groups
