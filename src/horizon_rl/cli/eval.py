@@ -176,18 +176,14 @@ def _tables(
     records: Sequence[dict[str, Any]], evaluations: Sequence[Evaluation]
 ) -> list[Table]:
     """Lay out the results of one suite, those of a curve by severity."""
-    methods = _by_method(evaluations)
+    methods, scores = _by_method(evaluations), score_suite(records)
     is_curve = bool(evaluations[0].suite.curves)
-    tables = [curve_table(methods)] if is_curve else []
+    first = curve_table(methods) if is_curve else suite_table(scores, intervals=False)
     if len(records) == 1:
-        return [*tables, policy_table(records[0])]
-    scores = score_suite(records)
-    if not is_curve:
-        tables.append(suite_table(scores, intervals=False))
-    tables.append(tracking_table(scores))
-    if len(methods) > 1 and not is_curve:
-        tables.append(comparison_table(methods))
-    return tables
+        return [*[first] * is_curve, policy_table(records[0])]
+    compared = len(methods) > 1 and not is_curve
+    last = [comparison_table(methods)] if compared else []
+    return [first, tracking_table(scores), *last]
 
 
 def _by_method(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from horizon_rl.curriculum import Entry, Evidence, State
-from horizon_rl.curriculum.state import Action
 from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.protocols import Iteration
@@ -14,12 +13,8 @@ from horizon_rl.training.run import Run
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
-OUTCOME: dict[Action, float] = {
-    "commit": 1.0,
-    "hold": 0.0,
-    "rollback": -1.0,
-    "retreat": -1.0,
-}
+OUTCOME = {"commit": 1.0, "hold": 0.0}
+"""Of the other actions it is -1."""
 
 
 @contextmanager
@@ -60,7 +55,7 @@ def write_phase(
     values = {
         **{f"gate/{name}": value for name, value in _numbers(entry.evidence).items()},
         **{f"probe/{name}": value for name, value in entry.evidence.probed.items()},
-        "verdict/outcome": OUTCOME[decision.action],
+        "verdict/outcome": OUTCOME.get(decision.action, -1.0),
         "verdict/score": decision.verdict.score,
         **{f"mastered/{group}": level for group, level in state.mastered.items()},
         **{f"coverage/{group}": coverage[group] for group in state.mastered},

@@ -25,6 +25,15 @@ class Budget:
         shares += [seconds / 60.0 / self.minutes] if self.minutes else []
         return max(shares, default=None)
 
+    def left_s(
+        self, env_steps: int, seconds: float, steps_per_s: float | None
+    ) -> float | None:
+        """Estimate the seconds until a limit is reached; None where nothing tells."""
+        left = [60.0 * self.minutes - seconds] if self.minutes else []
+        if self.steps and steps_per_s:
+            left.append((self.steps - env_steps) / steps_per_s)
+        return max(0.0, min(left)) if left else None
+
     def spent(self, env_steps: int, seconds: float) -> str | None:
         """Say which limit is reached, if one is."""
         if 0 < self.steps <= env_steps:

@@ -14,12 +14,7 @@ from horizon_rl.evaluation.statistics import (
     spread_by_column,
 )
 from horizon_rl.show.evaluation_tables import Methods
-from horizon_rl.show.numbers import (
-    show_difference,
-    show_interval,
-    show_percent,
-    show_spread,
-)
+from horizon_rl.show.numbers import show_difference, show_interval, show_percent
 from horizon_rl.show.plotting import add_legend, name_styles, new_figure
 from horizon_rl.show.scores import NAME_WIDTH, describe_suite
 from horizon_rl.show.table import Cell, Table
@@ -100,6 +95,5 @@ def _success(seeds: Sequence[Evaluation], columns: Sequence[str]) -> np.ndarray:
 
 def _show_area(areas: np.ndarray) -> str:
     (spread,) = spread_by_column(areas.mean(axis=1, keepdims=True))
-    shown = show_spread(spread, 100.0, 1)
-    one = len(areas) == 1
-    return f"{shown} ({show_interval(share_interval(areas[0]))})" if one else shown
+    interval = f" ({show_interval(share_interval(areas[0]))})" * (len(areas) == 1)
+    return f"{spread}{interval}"

@@ -74,16 +74,10 @@ class TrainingBoard:
 
     def _time_left(self, env_steps: int) -> str:
         """Say when a budget will be spent; the frontiers may be done before."""
-        cfg, estimates = self._run.cfg, []
-        if cfg.steps:
-            elapsed = time.perf_counter() - self._began
-            speed = (env_steps - self._first_steps) / elapsed
-            estimates.append((cfg.steps - env_steps) / speed)
-        if cfg.minutes:
-            estimates.append(60.0 * cfg.minutes - self._run.spent_s)
-        if not estimates:
-            return "no budget set"
-        return f"{max(0.0, min(estimates)) / 60.0:.1f} min left"
+        elapsed = time.perf_counter() - self._began
+        speed = (env_steps - self._first_steps) / elapsed
+        left = self._run.budget.left_s(env_steps, self._run.spent_s, speed)
+        return "no budget set" if left is None else f"{left / 60.0:.1f} min left"
 
 
 def verdict_line(entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.numbers import show_count, show_number
@@ -91,10 +92,6 @@ def time_left_s(summary: RunSummary) -> float | None:
     spent_s = times.total_s if times else 0.0
     # With the probes in between, where phases on record tell what these take.
     speed = summary.env_steps / spent_s if spent_s else lately
-    estimates = []
-    if budget.steps and speed:
-        estimates.append((budget.steps - summary.env_steps - under_way) / speed)
-    if budget.minutes:
-        under_way_s = under_way / lately if lately else 0.0
-        estimates.append(60.0 * budget.minutes - spent_s - under_way_s)
-    return max(0.0, min(estimates)) if estimates else None
+    under_way_s = under_way / lately if lately else 0.0
+    whole = Budget(steps=budget.steps or 0, minutes=budget.minutes or 0.0)
+    return whole.left_s(summary.env_steps + under_way, spent_s + under_way_s, speed)
