@@ -19,9 +19,11 @@ from typing import Any
 import torch
 from rsl_rl.modules import EmpiricalNormalization
 from small_runs import (
+    GALE,
     STORM,
     assert_same,
     finish,
+    leaping,
     poison,
     run_phases,
     stormy,
@@ -192,6 +194,18 @@ def cut_in_two(ranks: Ranks, path: Path) -> dict:
     }
 
 
+def cut_on_hold(ranks: Ranks, path: Path) -> dict:
+    """Run by HORIZON; go on from a phase on hold, which is then rolled back."""
+    cfg = leaping(window=100, rollback_rate=0.5)
+    whole = Run.create(cfg, GALE, path / "whole", "cpu", ranks)
+    finish(whole)
+    run_phases(Run.create(cfg, GALE, path / "cut", "cpu", ranks), 4)
+    run = Run.resume(path / "cut", device="cpu", ranks=ranks)
+    finish(run)
+    assert_same(weights(run), weights(whole))
+    return {"whole": whole.curriculum.entries, "cut": run.curriculum.entries}
+
+
 def spent_minutes(ranks: Ranks, path: Path) -> list[int]:
     """Train for a moment, rank 1 by a clock that stands still."""
     run = Run.create(tiny(minutes=1e-4), STORM, path, "cpu", ranks)
@@ -257,6 +271,7 @@ def measure(ranks: Ranks, out: Path) -> None:
         "halves": halves(ranks),
         "normaliser": normalise(rows),
         "cut": cut_in_two(ranks, out / f"cut-{ranks.rank}"),
+        "held": cut_on_hold(ranks, out / "held"),
         "minutes": spent_minutes(ranks, out / "minutes"),
         "disagreement": disagree(ranks, out / "disagreement"),
         "collapse": collapse(ranks, out / "collapse"),

@@ -179,6 +179,15 @@ def test_ranks_that_differ_are_an_error_on_all_before_anything_is_saved(measured
     assert committed is not None and committed.name == "initial"
 
 
+def test_run_resumed_from_a_phase_on_hold_is_rolled_back_alike_on_all(measured):
+    """Every rank holds the last commit, though rank 0 alone has read it."""
+    seen, out = measured
+    for s in seen:
+        assert actions(s["held"]["cut"])[3:5] == ["hold", "rollback"]
+        assert s["held"]["cut"] == s["held"]["whole"] == seen[0]["held"]["whole"]
+    assert journal(out / "held" / "cut") == journal(out / "held" / "whole")
+
+
 def test_bad_number_on_one_rank_is_rolled_back_on_all(measured):
     for s in measured[0]:
         assert actions(s["collapse"]) == ["commit", "rollback"]
