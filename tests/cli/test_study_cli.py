@@ -210,7 +210,7 @@ def test_figures_are_drawn(runs, capsys, tmp_path):
     ]
     (tmp_path / "curve.json").write_text(json.dumps(rows))
     results = write_results(tmp_path / "w.json", ("wide", 0.1))
-    args = ("--curve", tmp_path / "curve.json", "--results", results)
+    args = ("--cost-curve", tmp_path / "curve.json", "--results", results)
     out = study(capsys, *runs, *args, "--figures", tmp_path / "figures")
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     stems = {"coverage", "cost-curve", "plateau", "frontiers-paper-seed-0"}
@@ -234,7 +234,7 @@ def test_bad_input_is_one_line(runs, capsys, tmp_path):
     assert "is named twice" in bad(capsys, runs[0], f"x={runs[0]}")
     missing = tmp_path / "none.json"
     assert "cannot read" in bad(capsys, runs[0], "--results", missing)
-    assert "cannot read" in bad(capsys, runs[0], "--curve", missing)
+    assert "cannot read" in bad(capsys, runs[0], "--cost-curve", missing)
     assert "unknown name 'wid'" in bad(capsys, runs[2], "--results", f"wid={missing}")
     missing.write_text("{")
     assert "not JSON" in bad(capsys, runs[0], "--results", missing)

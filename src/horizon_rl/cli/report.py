@@ -38,7 +38,7 @@ class ReportCmd:
     """Folder to write to: index.html, and figures/ as PNG and SVG."""
     results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
     """Results of `horizon eval --json`, of any suite."""
-    curve: Path | None = None
+    cost_curve: Path | None = None
     """Success of checkpoints on the way, a JSON list of rows with method, seed,
     env_steps and success."""
     evaluate: int = 0
@@ -54,7 +54,7 @@ def run(cmd: ReportCmd) -> None:
         for name, file in map(split_name, cmd.results)
         for record in read_records(Path(file), name)
     ]
-    points = read_curve(cmd.curve) if cmd.curve else []
+    points = read_curve(cmd.cost_curve) if cmd.cost_curve else []
     prepare_folder(cmd.out)
     if cmd.evaluate:
         records += _evaluate(sources, records, cmd.evaluate)
@@ -89,7 +89,7 @@ def _command(cmd: ReportCmd) -> str:
     """Write the command again, as somebody else could give it."""
     parts = ["horizon", "report", *cmd.runs, "--out", str(cmd.out)]
     parts += ["--results", *cmd.results] if cmd.results else []
-    parts += ["--curve", str(cmd.curve)] if cmd.curve else []
+    parts += ["--cost-curve", str(cmd.cost_curve)] if cmd.cost_curve else []
     parts += ["--evaluate", str(cmd.evaluate)] if cmd.evaluate else []
     return shlex.join(parts)
 

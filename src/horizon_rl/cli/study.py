@@ -38,7 +38,7 @@ class StudyCmd:
     """Results of `horizon eval --curve --json`, or of older ones at severity 0.5, matched
     by the policy's name or path. Several of one name are matched in the order of its
     runs."""
-    curve: Path | None = None
+    cost_curve: Path | None = None
     """Success of checkpoints on the way, a JSON list of rows with method, seed,
     env_steps and success."""
     figures: Path | None = None
@@ -52,7 +52,7 @@ class StudyCmd:
 def run(cmd: StudyCmd) -> None:
     check_outputs(cmd.figures, cmd.json)
     runs = _read_runs(cmd.runs)
-    points = read_curve(cmd.curve) if cmd.curve else []
+    points = read_curve(cmd.cost_curve) if cmd.cost_curve else []
     found = study(runs, _read_results(cmd.results, runs), points)
     seeds = [(run.name, run.seed) for run in runs if run.seed is not None]
     for name, seed in {pair for pair in seeds if seeds.count(pair) > 1}:

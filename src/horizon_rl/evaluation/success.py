@@ -122,7 +122,7 @@ def match_results(
             raise InputError(
                 f"{', '.join(map(str, paths))}: {len(values)} result(s) of "
                 f"'{results[0].measure}'; accepted: one for each run, in the same order "
-                "(--curve takes several)"
+                "(--cost-curve takes several)"
             )
         by_run |= dict(zip(paths, values, strict=True))
     return by_run

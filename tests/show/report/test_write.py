@@ -74,7 +74,7 @@ def test_results_and_curve_fill_their_sections(tmp_path, capsys):
     ]
     (tmp_path / "c.json").write_text(json.dumps(rows))
     args = ["report", "core-mlp", "--results", str(tmp_path / "r.json")]
-    args += ["--curve", str(tmp_path / "c.json"), "--out", str(tmp_path / "out")]
+    args += ["--cost-curve", str(tmp_path / "c.json"), "--out", str(tmp_path / "out")]
     assert main(args) == 0
     page = read(tmp_path / "out")
     assert "stilts" in page and "25.0" in page and "figures/cost-curve.svg" in page
@@ -160,7 +160,7 @@ def test_journal_stands_for_its_run(tmp_path, capsys):
         (["core-mlp", "x=core-mlp"], "core-mlp is named twice"),
         (["core-mlp", "--evaluate", "-1"], "--evaluate is -1; accepted: whole numbers"),
         (["core-mlp", "--results", "no.json"], "cannot read no.json"),
-        (["core-mlp", "--curve", "no.json"], "cannot read no.json"),
+        (["core-mlp", "--cost-curve", "no.json"], "cannot read no.json"),
         (["core-mlp", "--out", "file"], "--out file: Not a directory"),
         (["core-mlp", "--out", "file/x"], "--out file/x: Not a directory"),
     ],
