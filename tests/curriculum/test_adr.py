@@ -176,7 +176,9 @@ def test_budget_too_small_for_one_update_is_refused():
 
 
 def test_groups_of_another_plan_and_constants_are_refused():
-    with pytest.raises(InputError, match="groups are mass, but ADR's plan has none"):
+    with pytest.raises(
+        InputError, match="groups are mass, but the method's plan has none"
+    ):
         Adr().start(["mass"])
     constant = parse_catalogue("""
     [groups.load.parameters.payload]

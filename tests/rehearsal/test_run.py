@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, LeapCfg, phase_rng
+from horizon_rl.curriculum import CurriculumCfg, DoraemonCfg, LeapCfg, phase_rng
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import (
     Rehearsal,
@@ -184,13 +184,17 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
     assert rehearsal.policy == in_memory.policy
 
 
-@pytest.mark.parametrize("method", ["horizon", "paper"])
-def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(method, tmp_path):
-    limit = CurriculumCfg(max_phases=25)
+@pytest.mark.parametrize(
+    ("method", "phases"), [("horizon", 25), ("paper", 25), ("doraemon", 7)]
+)
+def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(
+    method, phases, tmp_path
+):
+    limit = CurriculumCfg(max_phases=phases)
     cfg = replace(BOLD, method=method, seed=1, curriculum=limit)
     whole = run_to_end(cfg, PAPER)
     rehearsal = Rehearsal.create(cfg, PAPER, tmp_path)
-    for _ in range(25):
+    for _ in range(phases):
         next(rehearsal.phases())
         rehearsal.close()
         rehearsal = Rehearsal.resume(tmp_path)
@@ -200,6 +204,20 @@ def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(method, tm
     assert decisions == [e.decision for e in whole.curriculum.entries]
     evidence = [e.evidence for e in rehearsal.curriculum.entries]
     assert evidence == [e.evidence for e in whole.curriculum.entries]
+
+
+@pytest.mark.parametrize("unit", ["group", "parameter"])
+def test_doraemon_widens_until_success_holds_it_back(unit):
+    cfg = RehearsalCfg(
+        method="doraemon",
+        doraemon=DoraemonCfg(unit=unit),
+        curriculum=CurriculumCfg(max_phases=12),
+    )
+    entries = run_to_end(cfg, PAPER).curriculum.entries
+    nats = [entry.proposal.nats for entry in entries]
+    assert nats[-1] > nats[0] + 0.5
+    seen = [np.mean(np.array(e.evidence.outcomes.length) == 1.0) for e in entries]
+    assert min(seen[1:]) < 0.8 and max(seen) > 0.95
 
 
 def test_every_named_checkpoint_exists_and_no_other(tmp_path):

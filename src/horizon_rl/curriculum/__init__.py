@@ -22,6 +22,8 @@ from horizon_rl.curriculum.method import register_method as register_method
 from horizon_rl.curriculum.methods import Adr as Adr
 from horizon_rl.curriculum.methods import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods import Clock as Clock
+from horizon_rl.curriculum.methods import Doraemon as Doraemon
+from horizon_rl.curriculum.methods import DoraemonCfg as DoraemonCfg
 from horizon_rl.curriculum.methods import Horizon as Horizon
 from horizon_rl.curriculum.methods import MethodCfgs as MethodCfgs
 from horizon_rl.curriculum.methods import Paper as Paper

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from horizon_rl.curriculum.config import CurriculumCfg
+from horizon_rl.curriculum.config import CurriculumCfg, Plan
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
 from horizon_rl.curriculum.frontier import LIMIT
@@ -132,6 +132,21 @@ def check_groups(groups: Sequence[str]) -> None:
     """Refuse groups that no frontier could own."""
     if not groups or len(set(groups)) < len(groups):
         raise InputError(f"groups are {tuple(groups)}: name each once, at least one")
+
+
+def check_plan(plan: Plan, groups: Sequence[str]) -> None:
+    """Refuse groups that a plan does not have, or that have nothing to widen."""
+    check_groups(groups)
+    known = plan.groups
+    if tuple(groups) != tuple(known):
+        raise InputError(
+            f"groups are {', '.join(groups)}, but the method's plan has "
+            f"{', '.join(known) or 'none'}: see Plan.of"
+        )
+    if constant := [group for group in groups if not known[group]]:
+        raise InputError(
+            f"nothing to widen in {', '.join(constant)}: limits have no width"
+        )
 
 
 def on_trial(state: State) -> Proposal:

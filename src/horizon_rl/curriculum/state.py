@@ -58,6 +58,9 @@ class Proposal:
             return f"{self.frontier} {self.candidate:.3g}"
         return describe_levels(self.levels)
 
+    def band_of(self, group: str) -> tuple[float, float] | None:
+        """Return between which levels most instances of a group lie; None: all at one."""
+
     def level_of(self, frontier: Frontier) -> float | None:
         """Return the level at which a frontier is on trial; None where it is not."""
         if frontier.name == self.frontier:

@@ -27,9 +27,9 @@ class Distribution(Protocol):
     ) -> Instances:
         """Draw `n` instances; all randomness comes from `rng`.
 
-        Under the name of a group it may add a mark, [n]: what it chose for that group in
-        each instance, such as a level of its own. Marks come back with the episodes to
-        a method whose `outcome_parameters` name the group.
+        Under the name of a group it may add a mark, [n] or [n, -]: what it chose for
+        that group in each instance, such as a level of its own. Marks come back with the
+        episodes to a method whose `outcome_parameters` name the group.
         """
         ...
 

@@ -97,14 +97,15 @@ class SyntheticWorlds(Worlds):
             fell = luck[k] < fall_rate(self._acted, here, cfg)
             length[k] = FALLEN if fell else 1.0
             _, error[k], value[k] = perform(self._acted, here, cfg)
-        columns = [marks[group] for group in groups]
+        # A group may have several marks.
+        columns = [marks[group].reshape(EPISODES, -1) for group in groups]
         return Episodes(
             start=np.zeros(EPISODES),
             length=self.max_length * length,
             tracking_error=np.maximum(error + 0.5 * noise, 0.0),
             row=np.arange(EPISODES),
             returns=value,
-            values=np.array(columns).reshape(len(groups), EPISODES).T,
+            values=np.concatenate([np.zeros((EPISODES, 0)), *columns], axis=1),
             world=np.arange(EPISODES),
         )
 

@@ -13,8 +13,11 @@ BAND = {
     "retry": "#bcbddc",
     "leap": "#a8ddd5",
     "consolidate": "#cccccc",
+    "10 to 90 % of instances": "#c6dbef",
 }
-"""Colours of attempts; levels that go by the clock are coloured like coarse steps."""
+"""Colours of attempts; levels that go by the clock are coloured like coarse steps. Where
+instances draw their own levels, the band is where most of them lie, and the line the
+median of the last commit."""
 MASTERED = "#08519c"
 THIN = 0.06
 """Half the height of a band that goes nowhere: a phase at the mastered levels."""
@@ -48,7 +51,9 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
         start, level = proposal.phase, proposal.levels[group]
         before = proposal.mastered[group]
         kept = (decision.levels or proposal.levels)[group]
-        if level != before or decision.kind == "consolidate":
+        if spread := proposal.band_of(group):
+            panel.fill_between((start, start + 1), *spread, color=_band(entry), lw=0)
+        elif level != before or decision.kind == "consolidate":
             low, high = before, level
             if level == before:
                 low, high = level - THIN, level + THIN
@@ -65,7 +70,13 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
 
 
 def _band(entry: Entry) -> str:
+    if _has_spread(entry):
+        return BAND["10 to 90 % of instances"]
     return BAND.get(entry.decision.kind, BAND["coarse"])
+
+
+def _has_spread(entry: Entry) -> bool:
+    return any(entry.proposal.band_of(group) for group in entry.proposal.levels)
 
 
 def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
@@ -73,11 +84,12 @@ def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    spread = any(_has_spread(e) for e in entries)
     bands = {_band(e) for e in entries if e.decision.kind != "baseline"}
     marks = {
         PARTIAL if e.decision.levels else e.decision.action: mark_style(e.decision)
         for e in entries
-        if e.decision.kind != "baseline"
+        if e.decision.kind != "baseline" and not _has_spread(e)
     }
     handles = [
         *(Patch(color=c, label=kind) for kind, c in BAND.items() if c in bands),
@@ -86,7 +98,7 @@ def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
             for name in (*ACTIONS, PARTIAL)
             if name in marks
         ),
-        Line2D([], [], color=MASTERED, label="mastered"),
+        Line2D([], [], color=MASTERED, label="median" if spread else "mastered"),
     ]
     figure.legend(
         handles=handles, loc="outside upper right", ncols=6, frameon=False, fontsize=8

@@ -8,6 +8,8 @@ from horizon_rl.curriculum.method import METHODS, Method
 from horizon_rl.curriculum.methods.adr import Adr as Adr
 from horizon_rl.curriculum.methods.adr import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods.clock import Clock as Clock
+from horizon_rl.curriculum.methods.doraemon import Doraemon as Doraemon
+from horizon_rl.curriculum.methods.doraemon import DoraemonCfg as DoraemonCfg
 from horizon_rl.curriculum.methods.horizon import Horizon as Horizon
 from horizon_rl.curriculum.methods.paper import Paper as Paper
 from horizon_rl.curriculum.methods.scalar_adr import ScalarAdr as ScalarAdr
@@ -30,6 +32,8 @@ class MethodCfgs:
     """HORIZON: how it scouts, leaps, waits and gives up."""
     adr: AdrCfg = field(default_factory=AdrCfg)
     """ADR: how its bounds are tested and moved."""
+    doraemon: DoraemonCfg = field(default_factory=DoraemonCfg)
+    """DORAEMON: its threshold and step, and where it starts."""
 
 
 def check_method(name: str) -> None:

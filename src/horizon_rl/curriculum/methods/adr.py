@@ -16,7 +16,7 @@ from horizon_rl.curriculum.method import (
     WholePhases,
     arrivals,
     budget_spent,
-    check_groups,
+    check_plan,
     conclude,
     judge_phase,
     keep,
@@ -163,17 +163,7 @@ class Adr(WholePhases):
         )
 
     def start(self, groups: Sequence[str]) -> State:
-        check_groups(groups)
-        known = self.plan.groups
-        if tuple(groups) != tuple(known):
-            raise InputError(
-                f"groups are {', '.join(groups)}, but ADR's plan has "
-                f"{', '.join(known) or 'none'}: see Plan.of"
-            )
-        if constant := [group for group in groups if not known[group]]:
-            raise InputError(
-                f"nothing to widen in {', '.join(constant)}: limits have no width"
-            )
+        check_plan(self.plan, groups)
         if self.updates == 0:
             raise InputError(
                 f"the budget ends before one buffer of ADR is full: about "

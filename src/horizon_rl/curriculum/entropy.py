@@ -1,0 +1,195 @@
+"""The widest Beta distributions that still succeed: DORAEMON's update, in scipy.
+
+Tiboni et al. (ICLR 2024): of all products of Beta distributions take the one of largest
+entropy, among those near the present one whose success, estimated from the episodes at
+hand, stays above a threshold. All functions are pure. `shapes` are [2, d]: a, then b.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import NonlinearConstraint, minimize
+from scipy.special import betaln, expit, logit, polygamma, psi
+
+MIN_SHAPE, MAX_SHAPE = 0.5, 200.0
+"""Below 1 the density has a pole: mild at 0.5, and what lets most of the mass stay at
+the baseline while the rest goes far. The uniform distribution, 1, is an interior point."""
+TOLERANCE = 1e-4
+"""By how much the estimated success of an update may miss its threshold."""
+MARGIN = 1e-3
+"""Share of the step that is left for rounding."""
+EDGE = 1e-6
+"""Levels nearer than this to 0 or 1 count as so near: outcomes have six digits."""
+
+Outcome = Literal["widened", "moved to success", "kept"]
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What became of a distribution."""
+
+    outcome: Outcome
+    shapes: np.ndarray
+    """[2, d]"""
+    success: float
+    """Success that the episodes at hand let expect of it."""
+    step: float
+    """KL divergence of the old distribution from it."""
+
+
+def entropy(shapes: np.ndarray) -> float:
+    """Return the differential entropy in nats; 0 is the uniform distribution."""
+    (a, b), total = shapes, shapes.sum(axis=0)
+    terms = (a - 1) * psi(a) + (b - 1) * psi(b) - (total - 2) * psi(total)
+    return float(np.sum(betaln(a, b) - terms))
+
+
+def entropy_gradient(shapes: np.ndarray) -> np.ndarray:
+    total = shapes.sum(axis=0)
+    return (total - 2) * polygamma(1, total) - (shapes - 1) * polygamma(1, shapes)
+
+
+def divergence(old: np.ndarray, new: np.ndarray) -> float:
+    """Return KL(old || new), in nats: in that order, as the authors' code has it."""
+    moved = (old - new) * mean_logs(old)
+    return float(np.sum(betaln(*new) - betaln(*old)) + np.sum(moved))
+
+
+def divergence_gradient(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return its gradient by the new shapes."""
+    return mean_logs(new) - mean_logs(old)
+
+
+def mean_logs(shapes: np.ndarray) -> np.ndarray:
+    """Return the means of ln x and of ln(1 - x)."""
+    return psi(shapes) - psi(shapes.sum(axis=0))
+
+
+class Success:
+    """Success that episodes of the old shapes let expect of others.
+
+    By plain importance weights, not normalised: the mean of w * success, with w the
+    ratio of the densities.
+    """
+
+    def __init__(self, old: np.ndarray, levels: np.ndarray, success: np.ndarray):
+        inside = np.clip(levels, EDGE, 1.0 - EDGE)
+        # An episode that failed adds nothing, whatever its weight.
+        inside = inside[success > 0.0]
+        self._logs = np.stack([np.log(inside), np.log1p(-inside)], axis=1)  # [n, 2, d]
+        self._old, self._num_episodes = old, len(levels)
+
+    def __call__(self, shapes: np.ndarray) -> float:
+        return float(np.sum(self._weights(shapes))) / self._num_episodes
+
+    def gradient(self, shapes: np.ndarray) -> np.ndarray:
+        centred = self._logs - mean_logs(shapes)
+        weights = self._weights(shapes)
+        return np.tensordot(weights, centred, axes=1) / self._num_episodes
+
+    def _weights(self, shapes: np.ndarray) -> np.ndarray:
+        scale = np.sum(betaln(*shapes) - betaln(*self._old))
+        logs = np.tensordot(self._logs, shapes - self._old, axes=2) - scale
+        # A trial point of the solver may be absurd, but not infinite.
+        return np.exp(np.minimum(logs, 500.0))
+
+
+def update(
+    old: np.ndarray,
+    levels: np.ndarray,
+    success: np.ndarray,
+    *,
+    min_success: float,
+    max_step: float,
+) -> Update:
+    """Return the distribution that follows from a phase's episodes.
+
+    Where the old one succeeds often enough, the widest within reach that does; else the
+    most successful within reach, and from there the widest if that one does. What the
+    solver returns counts only if it keeps both bounds and is better than what it started
+    from.
+
+    Args:
+        old: [2, d] shapes that the episodes' levels were drawn from.
+        levels: [n, d] level of every episode in every dimension.
+        success: [n] whether it succeeded, 0 or 1.
+        min_success: Least share of successes.
+        max_step: Largest KL divergence of the old distribution from the new one.
+    """
+    if not len(levels):
+        return Update("kept", old, 0.0, 0.0)
+    expected = Success(old, levels, success)
+    best = Update("kept", old, expected(old), 0.0)
+    near = Term(
+        lambda new: divergence(old, new),
+        lambda new: divergence_gradient(old, new),
+        high=max_step * (1.0 - MARGIN),
+    )
+    if 0.0 < best.success < min_success:
+        failure = Term(lambda s: -expected(s), lambda s: -expected.gradient(s))
+        found = minimise(failure, best.shapes, near)
+        step = divergence(old, found)
+        if step <= max_step and expected(found) > best.success:
+            best = Update("moved to success", found, expected(found), step)
+    if best.success < min_success:
+        return best
+    narrowness = Term(lambda s: -entropy(s), lambda s: -entropy_gradient(s))
+    succeeds = Term(expected, expected.gradient, low=min_success)
+    found = minimise(narrowness, best.shapes, near, succeeds)
+    widest = Update("widened", found, expected(found), divergence(old, found))
+    feasible = widest.success >= min_success - TOLERANCE and widest.step <= max_step
+    return widest if feasible and entropy(found) > entropy(best.shapes) else best
+
+
+@dataclass(frozen=True)
+class Term:
+    """A function of shapes with its gradient: a cost, or a constraint between bounds."""
+
+    value: Callable[[np.ndarray], float]
+    gradient: Callable[[np.ndarray], np.ndarray]
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
+    """Return the shapes of least cost within limits, as far as the solver gets.
+
+    It works on the logarithms of shapes, squeezed between their ends by a logistic
+    function, to a precision far beyond the six digits that are kept: so a journal
+    replays on another machine.
+    """
+    ends = np.log([MIN_SHAPE, MAX_SHAPE])
+
+    def shapes_at(x: np.ndarray) -> np.ndarray:
+        return np.exp(ends[0] + np.ptp(ends) * expit(x)).reshape(start.shape)
+
+    def pull_back(gradient: np.ndarray, x: np.ndarray) -> np.ndarray:
+        slope = shapes_at(x).ravel() * np.ptp(ends) * expit(x) * expit(-x)
+        return gradient.ravel() * slope
+
+    def constraint(term: Term) -> NonlinearConstraint:
+        return NonlinearConstraint(
+            lambda x: term.value(shapes_at(x)),
+            term.low,
+            term.high,
+            jac=lambda x: pull_back(term.gradient(shapes_at(x)), x),
+        )
+
+    # At an end itself the slope is 0, and no solver would leave it.
+    place = np.clip((np.log(start.ravel()) - ends[0]) / np.ptp(ends), 0.01, 0.99)
+    with warnings.catch_warnings():
+        # Of a difference of gradients that is zero: it has arrived.
+        warnings.simplefilter("ignore", UserWarning)
+        found = minimize(
+            lambda x: cost.value(shapes_at(x)),
+            logit(place),
+            jac=lambda x: pull_back(cost.gradient(shapes_at(x)), x),
+            method="trust-constr",
+            constraints=[constraint(term) for term in limits],
+            options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 500},
+        )
+    rounded = [float(f"{shape:.6g}") for shape in shapes_at(found.x).ravel()]
+    return np.reshape(rounded, start.shape)

@@ -1,0 +1,237 @@
+"""DORAEMON: the widest distribution over levels under which enough episodes succeed.
+
+Tiboni et al., "Domain randomization via entropy maximization" (ICLR 2024). The update
+is in `entropy`, which needs scipy; this file and the room import without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import log
+from statistics import fmean
+from typing import Literal, cast
+
+import numpy as np
+
+from horizon_rl.curriculum.config import CurriculumCfg, Plan
+from horizon_rl.curriculum.evidence import Evidence, Outcomes
+from horizon_rl.curriculum.frontier import Frontier
+from horizon_rl.curriculum.method import (
+    WholePhases,
+    budget_spent,
+    check_plan,
+    conclude,
+    judge_phase,
+    keep,
+    on_trial,
+    register_method,
+)
+from horizon_rl.curriculum.state import Decision, Proposal, State
+from horizon_rl.domains.beta import BetaLevels, quantile
+from horizon_rl.support.errors import InputError, needs_extra, require
+
+Shapes = dict[str, tuple[float, float]]
+TYPICAL, BAND = 0.5, (0.1, 0.9)
+"""Quantiles that boards show as a group's level, and figures as the band around it."""
+MAX_STEP = 0.5
+"""Largest step that is derived: beyond it, weights of episodes say little."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoraemonCfg:
+    """How DORAEMON widens its distribution."""
+
+    unit: Literal["group", "parameter"] = "group"
+    """What has a level and a Beta distribution of its own."""
+    min_success: float = 0.5
+    """Least share of episodes that must succeed: gate L's length and error, of each."""
+    step: float = 0.0
+    """Largest KL divergence of a distribution from the one after it, in nats; 0: such
+    that it can be uniform by the share `arrive_by` of the run's phases."""
+    arrive_by: float = 0.6
+    """Share of the phases in which it becomes uniform, if nothing holds it back."""
+    start: float = 100.0
+    """It starts as Beta(1, start) over levels: densest at the baseline, with a mean of
+    about 1 / start."""
+
+    def __post_init__(self):
+        require("min_success", self.min_success, 0.0, 1.0)
+        require("step", self.step, 0.0)
+        require("arrive_by", self.arrive_by, 1e-2, 1.0)
+        require("start", self.start, 2.0, 190.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetaProposal(Proposal):
+    """A phase whose instances draw their own levels; `levels` are the medians."""
+
+    shapes: Shapes
+    """Beta distribution of every level, by group or parameter."""
+    nats: float
+    """Entropy, mean over the levels; 0 is the uniform distribution, the widest."""
+
+    @property
+    def distribution(self) -> BetaLevels:
+        return BetaLevels(self.shapes)
+
+    def band_of(self, group: str) -> tuple[float, float]:
+        low, high = (level_of(self.shapes, group, share) for share in BAND)
+        return low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoraemonState(State):
+    """What DORAEMON remembers beside the frontiers."""
+
+    shapes: Shapes
+    """The present distribution."""
+    succeeded: bool = False
+    """Enough episodes have once succeeded: before, the distribution stays."""
+
+
+@register_method("doraemon")
+@dataclass(frozen=True, kw_only=True)
+class Doraemon(WholePhases):
+    """Maximises the entropy of Beta distributions over levels, under success.
+
+    Weights are always kept.
+    """
+
+    cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
+    """Gate L, by which an episode succeeds; and the budget. Verdicts are on record only."""
+    doraemon: DoraemonCfg = field(default_factory=DoraemonCfg)
+    """Threshold, step, and where it starts."""
+    plan: Plan = field(default_factory=Plan)
+    """The groups and their parameters, and how many updates the run allows."""
+
+    @property
+    def outcome_parameters(self) -> tuple[str, ...]:
+        return self.plan.catalogue.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Name everything that has a distribution of its own."""
+        if self.doraemon.unit == "group":
+            return self.plan.catalogue.names
+        return tuple(chain.from_iterable(self.plan.groups.values()))
+
+    @property
+    def updates(self) -> int:
+        """How often the distribution can change while the run still trains on it."""
+        return (self.plan.phases or self.cfg.max_phases) - 1
+
+    @property
+    def max_step(self) -> float:
+        """Largest KL divergence of a distribution from the one after it, in nats.
+
+        From Beta(1, b) to Beta(1, r b) it is r - 1 - ln r for every level, so that equal
+        ratios are equal steps. The widest step goes a little faster than this.
+        """
+        if self.doraemon.step:
+            return self.doraemon.step
+        updates = max(1.0, self.doraemon.arrive_by * self.updates)
+        ratio = self.doraemon.start ** (-1.0 / updates)
+        return min(len(self.units) * (ratio - 1.0 - log(ratio)), MAX_STEP)
+
+    def describe(self) -> str:
+        """Say what follows from the run's budget."""
+        return (
+            f"DORAEMON: {len(self.units)} Beta distributions, steps of at most "
+            f"{self.max_step:.3g} nats (the budget allows {self.updates} updates)"
+        )
+
+    def start(self, groups: Sequence[str]) -> State:
+        check_plan(self.plan, groups)
+        if self.updates < 1:
+            raise InputError(
+                "the budget ends before one update of DORAEMON: it allows 1 phase. "
+                "Accepted: more --steps, or shorter phases"
+            )
+        state = DoraemonState(
+            frontiers=tuple(Frontier(name=name, groups=(name,)) for name in groups),
+            shapes=dict.fromkeys(self.units, (1.0, self.doraemon.start)),
+        )
+        return self._propose(state, "next to the baseline")
+
+    def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
+        before, proposal = cast(DoraemonState, state), on_trial(state)
+        verdict = judge_phase(state, evidence, self.cfg)
+        levels, success = self._read(evidence.outcomes)
+        seen = float(np.mean(success)) if len(success) else 0.0
+        succeeded = before.succeeded or seen >= self.doraemon.min_success
+        shapes, words = before.shapes, "not enough yet, the start stays"
+        if succeeded:
+            shapes, words = self._update(before.shapes, levels, success)
+        after = replace(keep(before, evidence), shapes=shapes, succeeded=succeeded)
+        news = f"{seen:.1%} of {len(success)} episodes succeeded: {words}"
+        reason = (
+            f"{proposal.trial}, kept; {news}. "
+            f"Gates {'passed' if verdict.passed else 'failed'}: {verdict.reason}"
+        )
+        decision = conclude(proposal, "commit", verdict, reason)
+        return self._propose(after, news), decision
+
+    def _read(self, outcomes: Outcomes | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the levels [n, d] and the success [n] of a phase's episodes."""
+        if not outcomes:
+            return np.zeros((0, len(self.units))), np.zeros(0)
+        levels = np.array(outcomes.values)
+        if levels.shape != (len(outcomes), len(self.units)):
+            raise InputError(
+                f"outcomes have values of shape {levels.shape}; accepted: a level for "
+                f"each of {', '.join(self.units)} in every episode"
+            )
+        gates = self.cfg.gates
+        lasted = np.array(outcomes.length) >= gates.min_length
+        tracked = np.array(outcomes.tracking_error) <= gates.max_error
+        return levels, (lasted & tracked).astype(float)
+
+    def _update(
+        self, shapes: Shapes, levels: np.ndarray, success: np.ndarray
+    ) -> tuple[Shapes, str]:
+        """Return the distribution that follows from episodes, and why, in words."""
+        with needs_extra("train"):
+            from horizon_rl.curriculum.entropy import update
+        found = update(
+            np.array([*shapes.values()]).T,
+            levels,
+            success,
+            min_success=self.doraemon.min_success,
+            max_step=self.max_step,
+        )
+        if found.outcome == "kept":
+            return shapes, "nothing better within a step, the distribution stays"
+        words = (
+            f"{found.outcome} by {found.step:.3g} nats, {found.success:.1%} expected"
+        )
+        pairs = [(a, b) for a, b in found.shapes.T.tolist()]
+        return dict(zip(shapes, pairs, strict=True)), words
+
+    def _propose(self, state: DoraemonState, reason: str) -> State:
+        if spent := budget_spent(state, self.cfg):
+            return replace(state, ended=spent)
+        with needs_extra("train"):
+            from horizon_rl.curriculum.entropy import entropy
+        shapes = state.shapes
+        levels = {g: level_of(shapes, g, TYPICAL) for g in state.mastered}
+        proposal = BetaProposal(
+            phase=state.phase,
+            kind="other",
+            frontier=None,
+            candidate=round(fmean(levels.values()), 4),
+            levels=levels,
+            mastered=state.mastered,
+            reason=reason,
+            shapes=shapes,
+            nats=round(entropy(np.array([*shapes.values()]).T) / len(shapes), 4),
+        )
+        return replace(state, proposal=proposal)
+
+
+def level_of(shapes: Shapes, group: str, share: float) -> float:
+    """Return the level below which a share of a group's instances lies.
+
+    Of parameters with levels of their own, the mean; rounded, for a journal to be read.
+    """
+    own = [shape for unit, shape in shapes.items() if unit.split(".")[0] == group]
+    return round(fmean(float(quantile(s, share)) for s in own), 4) if own else 0.0
