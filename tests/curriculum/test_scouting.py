@@ -113,18 +113,18 @@ def test_no_leap_without_all_scouts(missing):
     ("trail", "hopeful"),
     [
         ((0.5,), True),  # One phase shows no slope.
-        ((0.5, 0.6), True),  # 0.6 + 4 * 0.1 arrives.
-        ((0.5, 0.55), True),  # 0.55 + 4 * 0.05 = 0.75 arrives.
-        ((0.5, 0.53), False),  # 0.53 + 4 * 0.03 = 0.65 does not.
-        ((0.6, 0.61), False),  # Within its error, it is flat.
-        ((0.6, 0.5), False),
-        ((0.5, 0.8, 0.76), True),  # Long enough: something else failed.
-        ((0.1, 0.3, 0.5, 0.6, 0.7), True),  # One is left, and arrives.
-        ((0.1, 0.3, 0.5, 0.6, 0.7, 0.74), False),  # None is left.
+        ((0.6, 0.7), True),  # 0.7 + 4 * 0.1 arrives.
+        ((0.75, 0.8), True),  # 0.8 + 4 * 0.05 arrives.
+        ((0.75, 0.78), False),  # 0.78 + 4 * 0.03 = 0.9 does not.
+        ((0.9, 0.91), False),  # Within its error, it is flat.
+        ((0.9, 0.8), False),
+        ((0.7, 0.9, 1.0), True),  # It passed: something else failed.
+        ((0.1, 0.3, 0.5, 0.8, 0.95), True),  # One is left, and arrives.
+        ((0.1, 0.3, 0.5, 0.6, 0.8, 0.95), False),  # None is left.
     ],
 )
 def test_phase_goes_on_while_it_is_projected_to_pass(trail, hopeful):
-    assert is_hopeful(trail, target=0.75, error=0.02, patience=6) is hopeful
+    assert is_hopeful(trail, error=0.02, patience=6) is hopeful
 
 
 @pytest.mark.parametrize(

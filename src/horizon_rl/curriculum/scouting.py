@@ -117,21 +117,19 @@ def reach(loss: np.ndarray, rungs: Sequence[float], allowed: float) -> float:
     return float(np.interp(allowed, loss, (0.0, *rungs)))
 
 
-def is_hopeful(
-    trail: Sequence[float], target: float, error: float, patience: int
-) -> bool:
+def is_hopeful(trail: Sequence[float], error: float, patience: int) -> bool:
     """Tell whether a phase that has not passed is worth another of the same.
 
     Args:
-        trail: Episode length at the end of each phase at these levels so far.
-        target: The length that passes.
+        trail: How nearly gate L passed at the end of each phase at these levels so far;
+            1 passes.
         error: Standard error of the last.
         patience: Phases allowed at these levels.
     """
     left = patience - len(trail)
     if left <= 0:
         return False
-    if len(trail) < 2 or trail[-1] >= target:
+    if len(trail) < 2 or trail[-1] >= 1.0:
         return True
     slope = trail[-1] - trail[-2]
-    return slope > error and trail[-1] + slope * left >= target
+    return slope > error and trail[-1] + slope * left >= 1.0

@@ -57,7 +57,7 @@ class GovernorState(State):
     failed: Levels | None = None
     """Levels of the leap that failed since the last whole commit."""
     trail: tuple[float, ...] = ()
-    """Episode lengths at the end of the phases held at the present levels."""
+    """How nearly gate L passed at the end of the phases held at the present levels."""
     idle: int = 0
     """Proposals since levels were last gained; a phase on hold is no other."""
     anchor: dict[str, float] = field(default_factory=dict)
@@ -95,7 +95,8 @@ class Horizon:
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
         before, proposal = cast(GovernorState, state), on_trial(state)
         verdict = self._judge(before, evidence)
-        trail = (*before.trail, evidence.length or 0.0)
+        checks = feasibility_checks(evidence, self.cfg.gates)
+        trail = (*before.trail, min(check.ratio for check in checks))
         action, part = self._choose(before, evidence, verdict, trail)
         after = book(before, evidence, action)
         if action == "hold":
@@ -173,11 +174,10 @@ class Horizon:
         failed: Action = "rollback" if cfg.restore else "retreat"
         if evidence.aborted:
             return failed, None
-        target, error = cfg.gates.min_length, evidence.length_se or 0.0
         lost = verdict.preserved is False
         lost_alone = lost and verdict.feasible
         patience = self.leap.patience_lost if lost_alone else self.leap.patience
-        if is_hopeful(trail, target, error, patience):
+        if is_hopeful(trail, evidence.length_se or 0.0, patience):
             return "hold", None
         scouts = {} if lost else proposal.scouts or {}
         for name, levels in scouts.items():  # The furthest on the way comes first.
