@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import COMMANDS, main
-from horizon_rl.curriculum import LeapCfg
+from horizon_rl.curriculum import AdrCfg, LeapCfg
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.support.errors import InputError
 
@@ -276,6 +276,16 @@ def test_the_table_of_the_governors_settings_is_that_of_the_code():
         shown = (words[x] if isinstance(x, bool) else f"{x:g}" for x in values)
         assert rows.pop(name) == ", ".join(shown), name
     assert not rows
+
+
+def test_the_table_of_adrs_settings_is_that_of_the_code():
+    page = (ROOT / "docs/curriculum.md").read_text()
+    section = page.split("### ADR")[1].split("\n### ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.M))
+    known = {
+        k: v if isinstance(v, str) else f"{v:g}" for k, v in asdict(AdrCfg()).items()
+    }
+    assert rows == known
 
 
 def test_the_table_of_presets_is_that_of_the_code():

@@ -32,6 +32,26 @@ def test_summary_figure_and_journal_are_there(run, capsys):
     assert len(replay(run / "journal.jsonl").entries) > 20
 
 
+@pytest.mark.parametrize("method", ["adr", "scalar-adr"])
+def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, capsys):
+    args = ["--method", method, "--adr.episodes", "16", "--curriculum.max-phases", "12"]
+    assert main(["rehearse", *args, "--run", str(run)]) == 0
+    assert "12 committed" in capsys.readouterr().out
+    assert (run / "frontiers.png").exists()
+    assert main(["status", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert f"rehearsal by {method}" in out and "kept" in out
+    assert main(["report", str(run), "--out", str(tmp_path / "page")]) == 0
+    assert method in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_budget_too_small_for_adr_is_refused(run, capsys):
+    args = ["--method", "adr", "--curriculum.max-phases", "3", "--run", str(run)]
+    assert main(["rehearse", *args]) == 2
+    assert "before one buffer of ADR is full" in capsys.readouterr().err
+    assert not (run / "journal.jsonl").exists()
+
+
 def test_json_has_the_documented_fields(run, capsys):
     args = ["rehearse", "--json", "--seed", "3", "--groups", "mass,com"]
     assert main([*args, "--run", str(run)]) == 0

@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, DoraemonCfg, LeapCfg, phase_rng
+from horizon_rl.curriculum import (
+    AdrCfg,
+    CurriculumCfg,
+    DoraemonCfg,
+    LeapCfg,
+    phase_rng,
+)
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import (
     Rehearsal,
@@ -185,13 +191,14 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "phases"), [("horizon", 25), ("paper", 25), ("doraemon", 7)]
+    ("method", "phases"),
+    [("horizon", 25), ("paper", 25), ("adr", 25), ("scalar-adr", 25), ("doraemon", 7)],
 )
 def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(
     method, phases, tmp_path
 ):
-    limit = CurriculumCfg(max_phases=phases)
-    cfg = replace(BOLD, method=method, seed=1, curriculum=limit)
+    limit, adr = CurriculumCfg(max_phases=phases), AdrCfg(episodes=16, step=0.1)
+    cfg = replace(BOLD, method=method, seed=1, curriculum=limit, adr=adr)
     whole = run_to_end(cfg, PAPER)
     rehearsal = Rehearsal.create(cfg, PAPER, tmp_path)
     for _ in range(phases):
@@ -204,6 +211,9 @@ def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(
     assert decisions == [e.decision for e in whole.curriculum.entries]
     evidence = [e.evidence for e in rehearsal.curriculum.entries]
     assert evidence == [e.evidence for e in whole.curriculum.entries]
+    if method.endswith("adr"):
+        levels = {e.proposal.candidate for e in whole.curriculum.entries}
+        assert len(levels) > 1, "it moved"
 
 
 @pytest.mark.parametrize("unit", ["group", "parameter"])

@@ -1,7 +1,7 @@
 """Settings of a training run."""
 
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, floor
 
 from horizon_rl.curriculum import (
     CurriculumCfg,
@@ -110,7 +110,9 @@ class TrainCfg(MethodCfgs):
         probed = self.anchor_scenarios + 2 * self.probe_scenarios
         phase_steps = self.iterations * self.steps_per_iteration * ranks
         steps = self.steps or self.curriculum.max_env_steps
-        cohorts = self.iterations * self.learner.ppo.num_steps // longest
+        cohorts = self.iterations * self.learner.ppo.num_steps / longest
+        # What was under way as the phase began does not count.
+        cohorts = cohorts - 1.0 if self.stagger else floor(cohorts)
         return Plan.of(
             catalogue,
             groups,
@@ -119,7 +121,7 @@ class TrainCfg(MethodCfgs):
                 ceil(steps / (phase_steps + probed * longest)),
                 self.curriculum.max_phases,
             ),
-            episodes=cohorts * self.num_envs * ranks,
+            episodes=int(cohorts * self.num_envs * ranks),
         )
 
     def make_method(self, catalogue: Catalogue, ranks: int = 1) -> Method:
