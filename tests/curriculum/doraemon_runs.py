@@ -21,7 +21,7 @@ GROUPS = ("mass", "com")
 CATALOGUE = paper_catalogue()
 
 
-def method(phases=20, groups=GROUPS, catalogue=CATALOGUE, **settings: Any) -> Doraemon:
+def method(phases=20, groups=GROUPS, catalogue=CATALOGUE, **settings: Any) -> Any:
     plan = Plan.of(catalogue, groups, phases=phases, episodes=400)
     return Doraemon(
         cfg=CurriculumCfg(gates=GateCfg(preservation=False), max_phases=phases),
@@ -30,7 +30,7 @@ def method(phases=20, groups=GROUPS, catalogue=CATALOGUE, **settings: Any) -> Do
     )
 
 
-def evidence(proposal: Any, limit=0.3, n=400) -> Evidence:
+def evidence(proposal: Any, limit=0.3, n=400) -> Any:
     """Episodes of a policy that lasts where all levels are at most `limit`."""
     marks = proposal.distribution.sample_levels(
         n, np.random.default_rng(proposal.phase)
@@ -51,7 +51,7 @@ def evidence(proposal: Any, limit=0.3, n=400) -> Evidence:
     )
 
 
-def run(curriculum: Curriculum, **how: Any) -> Curriculum:
+def run(curriculum: Curriculum, **how: Any) -> Any:
     while proposal := curriculum.ask():
         curriculum.tell(evidence(proposal, **how))
     return curriculum

@@ -147,9 +147,9 @@ def test_a_group_without_width_is_refused():
 def test_bad_input_is_refused_in_words():
     with pytest.raises(InputError, match="before one update of DORAEMON"):
         method(phases=1).start(GROUPS)
-    for wrong in ({"min_success": 1.1}, {"step": -0.1}, {"start": 1.0}):
+    for name, value in (("min_success", 1.1), ("step", -0.1), ("start", 1.0)):
         with pytest.raises(InputError, match="accepted"):
-            DoraemonCfg(**wrong)
+            replace(DoraemonCfg(), **{name: value})
     how = method()
     state = how.start(GROUPS)
     outcomes = Outcomes(

@@ -1,6 +1,7 @@
 """Rehearsals: what they show, and that they stop and resume without a trace."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,7 +224,7 @@ def test_doraemon_widens_until_success_holds_it_back(unit):
         doraemon=DoraemonCfg(unit=unit),
         curriculum=CurriculumCfg(max_phases=12),
     )
-    entries = run_to_end(cfg, PAPER).curriculum.entries
+    entries: Any = run_to_end(cfg, PAPER).curriculum.entries
     nats = [entry.proposal.nats for entry in entries]
     assert nats[-1] > nats[0] + 0.5
     seen = [np.mean(np.array(e.evidence.outcomes.length) == 1.0) for e in entries]

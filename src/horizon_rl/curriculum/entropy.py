@@ -175,7 +175,7 @@ def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
             lambda x: term.value(shapes_at(x)),
             term.low,
             term.high,
-            jac=lambda x: pull_back(term.gradient(shapes_at(x)), x),
+            jac=lambda x: pull_back(term.gradient(shapes_at(x)), x),  # pyright: ignore[reportArgumentType]
         )
 
     # At an end itself the slope is 0, and no solver would leave it.
