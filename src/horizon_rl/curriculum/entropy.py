@@ -189,7 +189,7 @@ def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
             jac=lambda x: pull_back(cost.gradient(shapes_at(x)), x),
             method="trust-constr",
             constraints=[constraint(term) for term in limits],
-            options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 500},
+            options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 250},
         )
     rounded = [float(f"{shape:.6g}") for shape in shapes_at(found.x).ravel()]
     return np.reshape(rounded, start.shape)
