@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import COMMANDS, main
-from horizon_rl.curriculum import AdrCfg, LeapCfg
+from horizon_rl.curriculum import AdrCfg, DoraemonCfg, LeapCfg
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.support.errors import InputError
 
@@ -278,13 +278,14 @@ def test_the_table_of_the_governors_settings_is_that_of_the_code():
     assert not rows
 
 
-def test_the_table_of_adrs_settings_is_that_of_the_code():
+@pytest.mark.parametrize(
+    ("title", "cfg"), [("ADR", AdrCfg()), ("DORAEMON", DoraemonCfg())]
+)
+def test_the_table_of_a_peers_settings_is_that_of_the_code(title, cfg):
     page = (ROOT / "docs/curriculum.md").read_text()
-    section = page.split("### ADR")[1].split("\n### ")[0]
+    section = page.split(f"### {title}\n")[1].split("\n### ")[0].split("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.M))
-    known = {
-        k: v if isinstance(v, str) else f"{v:g}" for k, v in asdict(AdrCfg()).items()
-    }
+    known = {k: v if isinstance(v, str) else f"{v:g}" for k, v in asdict(cfg).items()}
     assert rows == known
 
 

@@ -18,6 +18,9 @@ from horizon_rl.curriculum import (
     Outcomes,
     choose_method,
 )
+from horizon_rl.curriculum import (
+    entropy as entropy_module,
+)
 from horizon_rl.curriculum.entropy import divergence, entropy
 from horizon_rl.curriculum.method import describe, make_method, settings_of
 from horizon_rl.domains import Catalogue, Range
@@ -120,6 +123,24 @@ def test_its_journal_replays_and_its_settings_are_on_record(tmp_path):
     assert make_method("doraemon", how.cfg, settings_of(how)) == how
     assert run(Curriculum(GROUPS, how)).state == curriculum.state
     curriculum.close()
+
+
+def test_a_solver_that_stops_a_little_elsewhere_is_no_damage(tmp_path, monkeypatch):
+    path, how = tmp_path / "journal.jsonl", method(phases=6)
+    run(create_curriculum(path, GROUPS, how)).close()
+    solved = entropy_module.minimise
+
+    def changed(factor):
+        def minimise(*given):
+            return solved(*given) * factor
+
+        monkeypatch.setattr(entropy_module, "minimise", minimise)
+
+    changed(1.0 - 1e-7)
+    assert len(replay(path).entries) == 6
+    changed(0.99)
+    with pytest.raises(InputError, match="another shapes"):
+        replay(path)
 
 
 def test_parameters_may_have_distributions_of_their_own():

@@ -14,10 +14,13 @@ from horizon_rl.curriculum.entropy import (
     MIN_SHAPE,
     TOLERANCE,
     Success,
+    Term,
     divergence,
     divergence_gradient,
+    divergence_hessian,
     entropy,
     entropy_gradient,
+    entropy_hessian,
     update,
 )
 
@@ -65,17 +68,27 @@ def test_divergence_between_betas_at_the_baseline_is_closed():
     assert divergence(old, new) == pytest.approx(0.4 - 1.0 - np.log(0.4))
 
 
-def test_gradients_are_the_numerical_ones():
+def test_gradients_and_hessians_are_the_numerical_ones():
     old, shapes = shapes_of(seed=1), shapes_of(seed=2)
     success = Success(old, drawn(old, 500), np.arange(500) % 3 > 0)
-    for function, gradient in (
-        (entropy, entropy_gradient),
-        (lambda s: divergence(old, s), lambda s: divergence_gradient(old, s)),
-        (success, success.gradient),
+    near = Term(
+        lambda s: divergence(old, s),
+        lambda s: divergence_gradient(old, s),
+        divergence_hessian,
+    )
+    for term in (
+        Term(entropy, entropy_gradient, entropy_hessian),
+        Term(success, success.gradient, success.hessian),
+        near,
     ):
-        assert gradient(shapes) == pytest.approx(
-            numerical(function, shapes), rel=1e-3, abs=1e-5
-        )
+        found = term.gradient(shapes)
+        assert found == pytest.approx(numerical(term.value, shapes), rel=1e-3, abs=1e-5)
+        for row, place in enumerate(np.ndindex(2, 3)):
+            slope = numerical(lambda s, p=place, t=term: t.gradient(s)[p], shapes)
+            expected = slope.ravel()
+            assert term.hessian(shapes)[row] == pytest.approx(
+                expected, rel=1e-3, abs=1e-5
+            )
 
 
 def test_success_is_the_plain_mean_of_weighted_successes():
@@ -158,7 +171,7 @@ def test_no_success_and_no_episodes_keep_what_there_is(success):
     assert np.array_equal(found.shapes, START)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(0, 1000),

@@ -5,8 +5,7 @@ entropy, among those near the present one whose success, estimated from the epis
 hand, stays above a threshold. All functions are pure. `shapes` are [2, d]: a, then b.
 """
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,6 +51,12 @@ def entropy_gradient(shapes: np.ndarray) -> np.ndarray:
     return (total - 2) * polygamma(1, total) - (shapes - 1) * polygamma(1, shapes)
 
 
+def entropy_hessian(shapes: np.ndarray) -> np.ndarray:
+    total = shapes.sum(axis=0)
+    own = polygamma(1, shapes) + (shapes - 1) * polygamma(2, shapes)
+    return blocks(-own, polygamma(1, total) + (total - 2) * polygamma(2, total))
+
+
 def divergence(old: np.ndarray, new: np.ndarray) -> float:
     """Return KL(old || new), in nats: in that order, as the authors' code has it."""
     moved = (old - new) * mean_logs(old)
@@ -61,6 +66,22 @@ def divergence(old: np.ndarray, new: np.ndarray) -> float:
 def divergence_gradient(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return its gradient by the new shapes."""
     return mean_logs(new) - mean_logs(old)
+
+
+def divergence_hessian(new: np.ndarray) -> np.ndarray:
+    """Return its Hessian, which is Fisher's information: the old shapes do not count."""
+    return blocks(polygamma(1, new), -polygamma(1, new.sum(axis=0)))
+
+
+def blocks(own: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Return a matrix over all shapes in which only the two of one level are coupled.
+
+    Args:
+        own: [2, d] of each shape alone.
+        shared: [d] of both shapes of a level, and between them.
+    """
+    (a, b), cross = own + shared, np.diag(shared)
+    return np.block([[np.diag(a), cross], [cross, np.diag(b)]])
 
 
 def mean_logs(shapes: np.ndarray) -> np.ndarray:
@@ -89,6 +110,13 @@ class Success:
         centred = self._logs - mean_logs(shapes)
         weights = self._weights(shapes)
         return np.tensordot(weights, centred, axes=1) / self._num_episodes
+
+    def hessian(self, shapes: np.ndarray) -> np.ndarray:
+        weights = self._weights(shapes)
+        centred = (self._logs - mean_logs(shapes)).reshape(len(weights), -1)
+        spread = (centred.T * weights) @ centred
+        spread -= np.sum(weights) * divergence_hessian(shapes)
+        return spread / self._num_episodes
 
     def _weights(self, shapes: np.ndarray) -> np.ndarray:
         scale = np.sum(betaln(*shapes) - betaln(*self._old))
@@ -126,18 +154,27 @@ def update(
     near = Term(
         lambda new: divergence(old, new),
         lambda new: divergence_gradient(old, new),
+        divergence_hessian,
         high=max_step * (1.0 - MARGIN),
     )
     if 0.0 < best.success < min_success:
-        failure = Term(lambda s: -expected(s), lambda s: -expected.gradient(s))
+        failure = Term(
+            lambda s: -expected(s),
+            lambda s: -expected.gradient(s),
+            lambda s: -expected.hessian(s),
+        )
         found = minimise(failure, best.shapes, near)
         step = divergence(old, found)
         if step <= max_step and expected(found) > best.success:
             best = Update("moved to success", found, expected(found), step)
     if best.success < min_success:
         return best
-    narrowness = Term(lambda s: -entropy(s), lambda s: -entropy_gradient(s))
-    succeeds = Term(expected, expected.gradient, low=min_success)
+    narrowness = Term(
+        lambda s: -entropy(s),
+        lambda s: -entropy_gradient(s),
+        lambda s: -entropy_hessian(s),
+    )
+    succeeds = Term(expected, expected.gradient, expected.hessian, low=min_success)
     found = minimise(narrowness, best.shapes, near, succeeds)
     widest = Update("widened", found, expected(found), divergence(old, found))
     feasible = widest.success >= min_success - TOLERANCE and widest.step <= max_step
@@ -146,50 +183,77 @@ def update(
 
 @dataclass(frozen=True)
 class Term:
-    """A function of shapes with its gradient: a cost, or a constraint between bounds."""
+    """A function of shapes with its derivatives: a cost, or a constraint within bounds."""
 
     value: Callable[[np.ndarray], float]
     gradient: Callable[[np.ndarray], np.ndarray]
+    """[2, d]"""
+    hessian: Callable[[np.ndarray], np.ndarray]
+    """[2 d, 2 d]"""
     low: float = -np.inf
     high: float = np.inf
+
+
+class _Squeezed:
+    """A term over all numbers: logarithms of shapes, by a logistic function in bounds."""
+
+    ends = np.log([MIN_SHAPE, MAX_SHAPE])
+    width = float(np.ptp(ends))
+
+    def __init__(self, term: Term):
+        self.term = term
+
+    @classmethod
+    def shapes(cls, x: np.ndarray) -> np.ndarray:
+        return np.exp(cls.ends[0] + cls.width * expit(x)).reshape(2, -1)
+
+    @classmethod
+    def place(cls, shapes: np.ndarray) -> np.ndarray:
+        # At an end itself the slope is 0, and no solver would leave it.
+        share = (np.log(shapes.ravel()) - cls.ends[0]) / cls.width
+        return logit(np.clip(share, 0.01, 0.99))
+
+    def value(self, x: np.ndarray) -> float:
+        return self.term.value(self.shapes(x))
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return self.term.gradient(self.shapes(x)).ravel() * self._slope(x)
+
+    def hessian(self, x: np.ndarray, factor: Sequence[float] = (1.0,)) -> np.ndarray:
+        shapes, slope = self.shapes(x), self._slope(x)
+        bend = slope * (self.width * expit(x) * expit(-x) + 1.0 - 2.0 * expit(x))
+        bent = np.diag(self.term.gradient(shapes).ravel() * bend)
+        return factor[0] * (self.term.hessian(shapes) * np.outer(slope, slope) + bent)
+
+    def _slope(self, x: np.ndarray) -> np.ndarray:
+        return self.shapes(x).ravel() * self.width * expit(x) * expit(-x)
 
 
 def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
     """Return the shapes of least cost within limits, as far as the solver gets.
 
-    It works on the logarithms of shapes, squeezed between their ends by a logistic
-    function, to a precision far beyond the six digits that are kept: so a journal
-    replays on another machine.
+    It goes far beyond the six digits that are kept.
     """
-    ends = np.log([MIN_SHAPE, MAX_SHAPE])
-
-    def shapes_at(x: np.ndarray) -> np.ndarray:
-        return np.exp(ends[0] + np.ptp(ends) * expit(x)).reshape(start.shape)
-
-    def pull_back(gradient: np.ndarray, x: np.ndarray) -> np.ndarray:
-        slope = shapes_at(x).ravel() * np.ptp(ends) * expit(x) * expit(-x)
-        return gradient.ravel() * slope
-
-    def constraint(term: Term) -> NonlinearConstraint:
-        return NonlinearConstraint(
-            lambda x: term.value(shapes_at(x)),
-            term.low,
-            term.high,
-            jac=lambda x: pull_back(term.gradient(shapes_at(x)), x),  # pyright: ignore[reportArgumentType]
+    squeezed, constraints = _Squeezed(cost), []
+    for term in limits:
+        limit = _Squeezed(term)
+        constraints.append(
+            NonlinearConstraint(
+                limit.value,
+                term.low,
+                term.high,
+                jac=limit.gradient,  # pyright: ignore[reportArgumentType]
+                hess=limit.hessian,  # pyright: ignore[reportArgumentType]
+            )
         )
-
-    # At an end itself the slope is 0, and no solver would leave it.
-    place = np.clip((np.log(start.ravel()) - ends[0]) / np.ptp(ends), 0.01, 0.99)
-    with warnings.catch_warnings():
-        # Of a difference of gradients that is zero: it has arrived.
-        warnings.simplefilter("ignore", UserWarning)
-        found = minimize(
-            lambda x: cost.value(shapes_at(x)),
-            logit(place),
-            jac=lambda x: pull_back(cost.gradient(shapes_at(x)), x),
-            method="trust-constr",
-            constraints=[constraint(term) for term in limits],
-            options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 250},
-        )
-    rounded = [float(f"{shape:.6g}") for shape in shapes_at(found.x).ravel()]
+    found = minimize(
+        squeezed.value,
+        squeezed.place(start),
+        jac=squeezed.gradient,
+        hess=squeezed.hessian,
+        method="trust-constr",
+        constraints=constraints,
+        options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 250},
+    )
+    rounded = [float(f"{shape:.6g}") for shape in squeezed.shapes(found.x).ravel()]
     return np.reshape(rounded, start.shape)

@@ -1,5 +1,6 @@
 """Physical domains: parameters, groups, catalogues, and instances drawn from them."""
 
+from horizon_rl.domains.beta import BetaLevels as BetaLevels
 from horizon_rl.domains.bounds import AtBounds as AtBounds
 from horizon_rl.domains.catalogue import CORE_GROUPS as CORE_GROUPS
 from horizon_rl.domains.catalogue import Catalogue as Catalogue

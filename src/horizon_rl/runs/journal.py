@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isclose
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -265,14 +266,14 @@ def _verify(
     if proposal is None:
         raise JournalError(f"{where}: a phase on record after the run's end")
     line = decode_record(_Line, record, where)
-    if field := _first_difference(line.proposal, proposal):
+    if field := _first_difference(line.proposal, proposal, method):
         raise JournalError(
             f"{where}: the phase on record ({line.proposal.get('phase')}) is not the one "
             f"that follows from the lines above (another {field}): a line is missing, "
             "doubled or altered"
         )
     state, decision = method.step(state, line.evidence)
-    if field := _first_difference(encode(line.decision), decision):
+    if field := _first_difference(encode(line.decision), decision, method):
         raise JournalError(
             f"{where}: the recorded decision does not follow from its evidence "
             f"(another {field})"
@@ -295,17 +296,35 @@ class _Line:
     checkpoint: CheckpointRef | None = None
 
 
-def _first_difference(recorded: dict[str, Any], derived: Any) -> str | None:
+def _first_difference(
+    recorded: dict[str, Any], derived: Any, method: Method
+) -> str | None:
     """Name the first field in which a record differs, its wording aside."""
+    tolerance = getattr(method, "tolerance", 0.0)
     plain = json.loads(dumps(encode(derived)))
     recorded = json.loads(dumps(recorded))
     for key in {**plain, **recorded}:
         theirs, ours = recorded.get(key), plain.get(key)
         if key == "verdict" and theirs and ours:
             theirs, ours = {**theirs, "reason": ""}, {**ours, "reason": ""}
-        if key != "reason" and theirs != ours:
+        if key != "reason" and not _agree(theirs, ours, tolerance):
             return key
     return None
+
+
+def _agree(one: Any, other: Any, tolerance: float) -> bool:
+    """Tell whether plain data is the same, numbers within a tolerance."""
+    if not tolerance or one == other:
+        return one == other
+    if isinstance(one, dict) and isinstance(other, dict):
+        same = one.keys() == other.keys()
+        return same and all(_agree(one[key], other[key], tolerance) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_agree(*p, tolerance) for p in pairs)
+    if isinstance(one, float) and isinstance(other, float):
+        return isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return False
 
 
 def create_curriculum(

@@ -104,6 +104,10 @@ class Doraemon(WholePhases):
     plan: Plan = field(default_factory=Plan)
     """The groups and their parameters, and how many updates the run allows."""
 
+    tolerance = 1e-3
+    """How far numbers of a journal may be from what is derived again: with another scipy
+    the solver may stop elsewhere."""
+
     @property
     def outcome_parameters(self) -> tuple[str, ...]:
         return self.plan.catalogue.names
