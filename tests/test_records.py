@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import (
+from horizon_rl.support.records import agree, (
     FieldError,
     decode,
     decode_value,
@@ -102,3 +102,12 @@ def test_flatten_names_every_value_by_its_path():
         **{"seed": 3, "learner.sizes": (8, 8), "groups.mass.name": "mass"},
         **{"groups.mass.draws": 1, "groups.1.draws": 2},
     }
+
+
+def test_plain_data_agrees_within_a_tolerance():
+    data = {"a": [1.0, {"b": 2.0}], "c": 3, "d": None}
+    near = {"a": [1.0005, {"b": 2.0}], "c": 3, "d": None}
+    assert agree(data, near, 1e-3) and not agree(data, near, 1e-4)
+    assert agree(data, dict(data), 0.0) and not agree(data, near, 0.0)
+    for other in ({**near, "c": 4}, {**near, "a": [1.0]}, {**near, "e": 1}):
+        assert not agree(data, other, 1e-3)

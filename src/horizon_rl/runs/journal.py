@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isclose
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -41,7 +40,7 @@ from horizon_rl.runs.migration import migrate_header
 from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import dumps, encode
+from horizon_rl.support.records import agree, dumps, encode
 
 try:
     import fcntl
@@ -307,24 +306,9 @@ def _first_difference(
         theirs, ours = recorded.get(key), plain.get(key)
         if key == "verdict" and theirs and ours:
             theirs, ours = {**theirs, "reason": ""}, {**ours, "reason": ""}
-        if key != "reason" and not _agree(theirs, ours, tolerance):
+        if key != "reason" and not agree(theirs, ours, tolerance):
             return key
     return None
-
-
-def _agree(one: Any, other: Any, tolerance: float) -> bool:
-    """Tell whether plain data is the same, numbers within a tolerance."""
-    if not tolerance or one == other:
-        return one == other
-    if isinstance(one, dict) and isinstance(other, dict):
-        same = one.keys() == other.keys()
-        return same and all(_agree(one[key], other[key], tolerance) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(_agree(*p, tolerance) for p in pairs)
-    if isinstance(one, float) and isinstance(other, float):
-        return isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-    return False
 
 
 def create_curriculum(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
+from math import isclose
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -70,6 +71,21 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def dumps(data: Any) -> str:
     """Write JSON on one line; refuses NaN, which other readers could not read."""
     return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def agree(one: Any, other: Any, tolerance: float) -> bool:
+    """Tell whether plain data is the same, numbers within a tolerance."""
+    if not tolerance or one == other:
+        return one == other
+    if isinstance(one, dict) and isinstance(other, dict):
+        same = one.keys() == other.keys()
+        return same and all(agree(one[key], other[key], tolerance) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(agree(*p, tolerance) for p in pairs)
+    if isinstance(one, float) and isinstance(other, float):
+        return isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return False
 
 
 def decode(cls: type[T], data: Any) -> T:
