@@ -6,8 +6,9 @@ from typing import Literal
 import pytest
 
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import agree, (
+from horizon_rl.support.records import (
     FieldError,
+    agree,
     decode,
     decode_value,
     dumps,
