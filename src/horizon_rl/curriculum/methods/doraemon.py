@@ -55,10 +55,10 @@ class DoraemonCfg:
     about 1 / start."""
 
     def __post_init__(self):
-        require("min_success", self.min_success, 0.0, 1.0)
-        require("step", self.step, 0.0)
-        require("arrive_by", self.arrive_by, 1e-2, 1.0)
-        require("start", self.start, 2.0, 190.0)
+        require("doraemon.min_success", self.min_success, 0.0, 1.0)
+        require("doraemon.step", self.step, 0.0)
+        require("doraemon.arrive_by", self.arrive_by, 1e-2, 1.0)
+        require("doraemon.start", self.start, 2.0, 190.0)
 
 
 @dataclass(frozen=True, kw_only=True)
