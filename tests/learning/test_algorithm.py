@@ -59,6 +59,9 @@ class Cloning:
         self.rollout.clear()
         return {"error": error.item()}
 
+    def schedule(self, progress):
+        pass
+
     def forget(self):
         self.rollout.clear()
 

@@ -1,6 +1,7 @@
 """Evaluations are put beside each other only where they met the same scenarios."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_interval_stands_beside_one_checkpoint_where_there_is_room():
 
 
 def test_what_success_hides_stands_beside_it_where_it_is_known():
-    known = {"close": 0.25, "length": 0.98, "tracking_error": 0.1234}
+    known: dict[str, Any] = {"close": 0.25, "length": 0.98, "tracking_error": 0.1234}
     scores = score_suite([record(**known), record(close=0.75), record("old")])
     table = tracking_table(scores)
     assert table.title == "Beside success, in ood (dev) at severity 0.5, suite one"

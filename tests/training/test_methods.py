@@ -111,8 +111,8 @@ def test_without_restore_levels_retreat_and_weights_stay(tmp_path):
     # The next phase goes on from the weights of the failed one, which are saved.
     assert [entry.checkpoint is None for entry in entries] == [False] * 4
     assert run.checkpoint.name == "phase-00003"
+    cut = tmp_path / "cut"
     for _ in range(4):
-        cut = tmp_path / "cut"
         run_phases(resume(cut) if cut.exists() else create(cfg, cut), 1)
     assert journal(cut) == journal(run.path)
 

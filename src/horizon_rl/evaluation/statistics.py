@@ -164,7 +164,7 @@ def share_interval(shares: ArrayLike) -> Interval:
     It is that of as many yes-or-no episodes as would have the same standard error: a
     scenario that counts at several severities tells more than one episode.
     """
-    (table,) = _tables([shares])
+    table = np.asarray(shares, dtype=np.float64)
     mean, variance = float(table.mean()), float(table.var())
     weight = mean * (1.0 - mean) / variance if variance > 0.0 else 1.0
     episodes = weight * table.size

@@ -183,7 +183,7 @@ class SimulatedWorlds(Worlds):
         }
 
     def _size(self, name: str) -> int:
-        sizes = dict.fromkeys(GATED, self.cfg.probe_scenarios)
+        sizes: dict[str, int] = dict.fromkeys(GATED, self.cfg.probe_scenarios)
         sizes["anchor"] = self.cfg.anchor_scenarios
         return sizes.get(name, self.cfg.scout_scenarios)
 
