@@ -196,8 +196,8 @@ def test_results_stand_beside_the_signal(runs, capsys, tmp_path):
     wide = write_results(tmp_path / "w.json", ("some-file.onnx", 0.123))
     out = study(capsys, *runs, "--results", both, f"wide={wide}", "--markdown")
     rows = [line for line in out.splitlines() if line.startswith("| paper seed 1")]
-    assert rows[-1].endswith("| 42.0 |")
-    assert "| 12.3 |" in out
+    assert rows[-1].endswith("| 42.0% |")
+    assert "| 12.3% |" in out
 
 
 def test_figures_are_drawn(runs, capsys, tmp_path):
