@@ -21,6 +21,7 @@ from horizon_rl.domains import AtLevels
 
 LEAP = LeapCfg(
     stake=0.25,
+    ready=0.0,
     min_gain=0.02,
     rungs=(0.5, 1.0),
     patience=6,
@@ -257,6 +258,15 @@ def test_limit_is_complete_and_trained_on():
 def test_a_miss_within_the_standard_error_is_none(changes, passes):
     curriculum = after(LEAPT, replace(shows(0.9), **changes))
     assert curriculum.entries[-1].decision.verdict.feasible is passes
+
+
+@pytest.mark.parametrize(("length", "leaps"), [(0.89, False), (0.9, True)])
+def test_leap_waits_until_training_episodes_last(length, leaps):
+    method = Horizon(leap=replace(LEAP, ready=0.9))
+    curriculum = after(replace(LEAPT, length=length), method=method)
+    assert kind(curriculum) == ("leap" if leaps else "consolidate")
+    proposal = curriculum.ask()
+    assert proposal and ("wants 90%" in proposal.reason) is not leaps
 
 
 def kind(curriculum: Curriculum) -> str | None:

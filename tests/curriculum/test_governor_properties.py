@@ -34,6 +34,7 @@ governors = st.builds(
     leap=st.builds(
         LeapCfg,
         stake=st.floats(0.1, 1.0),
+        ready=st.floats(0.0, 1.0),
         min_gain=st.floats(0.001, 0.2),
         rungs=rungs,
         patience=st.integers(1, 6),

@@ -84,7 +84,12 @@ def test_missing_probe_is_a_disagreement_and_a_missing_file_is_not():
 
 GOVERNOR = Horizon(
     leap=LeapCfg(
-        stake=0.25, rungs=(0.5, 1.0), patience=2, margin=0.15, anchor_margin=0.4
+        ready=0.0,
+        stake=0.25,
+        rungs=(0.5, 1.0),
+        patience=2,
+        margin=0.15,
+        anchor_margin=0.4,
     )
 )
 LARGE = np.arange(N) % 2 == 0

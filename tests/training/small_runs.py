@@ -99,8 +99,10 @@ def leaping(**changes) -> TrainCfg:
 
     Worlds start staggered, and the weight of the entropy falls from the start.
     """
-    leap = LeapCfg(rungs=(0.5, 1.0), patience=2, margin=1e9, anchor_margin=1e9)
-    leap = replace(leap, sigmas=0.0)  # Errors of few episodes are large.
+    leap = LeapCfg(ready=0.0, rungs=(0.5, 1.0), patience=2, margin=1e9)
+    leap = replace(
+        leap, anchor_margin=1e9, sigmas=0.0
+    )  # Errors of few episodes are large.
     ppo = replace(PPO, final_entropy_coef=0.0, anneal_from=0.0)
     settings = {"method": "horizon", "groups": "disturbance", "gates": CALM}
     settings |= {"max_phases": 6, "scout_scenarios": 4, "leap": leap}

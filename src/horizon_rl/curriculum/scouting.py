@@ -24,8 +24,11 @@ class LeapCfg:
     """How the governor scouts, leaps, waits and gives up."""
 
     stake: float = 0.05
-    """How far below gate L's threshold survival may fall by a leap, as scouts foresee
-    it. Halved after a failure, doubled again after a leap that passes."""
+    """How far below `ready`, or gate L's threshold, survival may fall by a leap, as scouts
+    foresee it. Halved after a failure, doubled again after a leap that passes."""
+    ready: float = 0.9
+    """Episode length in training, as a share of the longest, from which a leap is tried;
+    below it the mastered levels are trained on."""
     min_gain: float = 0.02
     """Least gain of the mean level that is worth a leap."""
     rungs: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0)
@@ -51,6 +54,7 @@ class LeapCfg:
     def __post_init__(self):
         require("stake", self.stake, 0.0, 1.0)
         require("last_leap", self.last_leap, 0.0, 1.0)
+        require("ready", self.ready, 0.0, 1.0)
         require("patience", self.patience, 1, whole=True)
         require("patience_lost", self.patience_lost, 1, whole=True)
         require("idle_phases", self.idle_phases, 0, whole=True)

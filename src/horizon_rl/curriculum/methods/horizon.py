@@ -45,6 +45,9 @@ from horizon_rl.curriculum.state import (
 )
 from horizon_rl.domains.distribution import AtLevels
 
+TRAINING = "training"
+"""Survival of the training episodes, beside that of the scouts."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GovernorState(State):
@@ -195,12 +198,13 @@ class Horizon:
     ) -> GovernorState:
         """Take the candidate as mastered, and remember what lies beyond it."""
         # Where the candidate is not probed, its training episodes stand in.
-        lengths = {"candidate_length": evidence.length or 0.0, **evidence.probed}
+        length = evidence.length or 0.0
+        lengths = {"candidate_length": length, **evidence.probed}
         survival = {
             name.removesuffix("_length"): value
             for name, value in lengths.items()
             if name.endswith("_length")
-        }
+        } | {TRAINING: length}
         return replace(
             state,
             frontiers=_advance(state.frontiers, proposal.levels),
@@ -262,7 +266,7 @@ class Horizon:
         mastered, cfg = state.mastered, self.leap
         if state.reference is None:
             return self._try(state, "baseline", mastered, "learn the baseline first")
-        goal = self.cfg.gates.min_length - state.stake
+        goal = max(cfg.ready, self.cfg.gates.min_length) - state.stake
         reason = f"scouts survive {goal:.0%} of an episode there"
         levels = choose_leap(mastered, state.survival, goal, cfg)
         if state.failed and not state.survival:
@@ -270,7 +274,8 @@ class Horizon:
             reason = "half way to where a leap stalled"
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
-        leaps = gain >= cfg.min_gain or (gain > 0.0 and arrives)
+        is_ready = state.survival.get(TRAINING, 1.0) >= cfg.ready
+        leaps = is_ready and (gain >= cfg.min_gain or (gain > 0.0 and arrives))
         # Not since the last leap: one that fails time and again would go on forever.
         is_stuck = state.idle + (not leaps) > cfg.idle_phases
         if is_stuck and progress is None:
@@ -284,6 +289,7 @@ class Horizon:
         if leaps:
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is in sight"
+        reason = reason if is_ready else f"a leap wants {cfg.ready:.0%} of an episode"
         return self._try(state, "consolidate", mastered, f"{reason}: train on")
 
     def _try(
