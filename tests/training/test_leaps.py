@@ -163,8 +163,9 @@ def test_killed_at_the_line_of_a_held_phase(after, begun, whole):
 
 def test_verdicts_are_found_again_by_size_of_body(tmp_path):
     """Sizes are on file with the episodes: gate C judges each."""
-    strict = {"margin": 0.0, "anchor_margin": 0.0}
-    leap = LeapCfg(ready=0.0, rungs=(0.5, 1.0), patience=2, **strict)
+    leap = LeapCfg(
+        ready=0.0, rungs=(0.5, 1.0), patience=2, margin=0.0, anchor_margin=0.0
+    )
     cfg = tiny(
         method="horizon",
         robot="mixed",
