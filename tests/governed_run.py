@@ -8,7 +8,9 @@ from horizon_rl.runs.journal import create_curriculum
 from run_files import CONTEXT
 
 GROUPS = ("mass", "com")
-LEAP = LeapCfg(stake=0.25, rungs=(0.5, 1.0), patience=2, min_gain=0.1, margin=0.15)
+LEAP = LeapCfg(
+    stake=0.25, ready=0.0, rungs=(0.5, 1.0), patience=2, min_gain=0.1, margin=0.15
+)
 HERE = dict.fromkeys((f"{WITHIN} {share:g}" for share in PARTIAL), 0.3)
 
 
