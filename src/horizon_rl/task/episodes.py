@@ -81,9 +81,9 @@ class EpisodeRecorder:
         """Of the running episodes: tracking error, yaw error, reward."""
         # The last row takes what is not to be kept: no branch, no host sync.
         width = len(fields(EpisodeTable))
-        self._ring = torch.zeros((capacity + 1, width), device=device)
-        self._ids = torch.arange(num_worlds, device=device)
-        self._worlds = torch.zeros(capacity + 1, dtype=torch.long, device=device)
+        # One column more: the world. In single precision up to 16 million are exact.
+        self._ring = torch.zeros((capacity + 1, width + 1), device=device)
+        self._ids = torch.arange(num_worlds, device=device, dtype=torch.float)
         self._first = torch.zeros((num_worlds, width), device=device)
         self._count = torch.zeros((), dtype=torch.long, device=device)
 
@@ -124,7 +124,7 @@ class EpisodeRecorder:
         self._first.copy_(torch.where(first.unsqueeze(1), table, self._first))
         slot = (self._count + done.cumsum(0) - 1) % self.capacity
         slot = slot.masked_fill(~done, self.capacity)
-        self._ring[slot], self._worlds[slot] = table, self._ids
+        self._ring[slot] = torch.cat((table, self._ids.unsqueeze(1)), dim=1)
         self._count += done.sum()
         self.sums *= (~done).unsqueeze(1)
 
@@ -145,11 +145,11 @@ class EpisodeRecorder:
 
     def table(self) -> EpisodeTable:
         """Read the last finished episodes, oldest first."""
-        return _to_table(self._ring[self._order()])
+        return _to_table(self._ring[self._order(), :-1])
 
     def worlds(self) -> np.ndarray:
         """Read in which world each episode of `table` took place."""
-        return self._worlds[self._order()].cpu().numpy()
+        return self._ring[self._order(), -1].cpu().numpy().astype(int)
 
     def _order(self) -> torch.Tensor:
         """Return where the last finished episodes lie, oldest first."""
