@@ -25,7 +25,7 @@ from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import make_backend
 from horizon_rl.policies.load import load_policy
 from horizon_rl.runs.journal import replay
-from horizon_rl.runs.paths import checkpoint_folder, journal_of
+from horizon_rl.runs.paths import JOURNAL, checkpoint_folder, journal_of
 from horizon_rl.task import (
     SuccessCfg,
     VelocityEnv,
@@ -75,7 +75,7 @@ def train_and_evaluate(args, name: str, flags: list[str], deadline: float) -> No
         return
     command = [sys.executable, "-m", "horizon_rl", "train", "--table", "0"]
     command += ["--device", args.device, "--steps", str(int(args.steps))]
-    if (run / "journal.jsonl").exists():
+    if (run / JOURNAL).exists():
         command += ["--resume", str(run)]
     else:
         command += [*args.flags.split(), *flags, "--run", str(run)]
