@@ -266,7 +266,7 @@ def test_leap_waits_until_training_episodes_last(length, leaps):
     curriculum = after(replace(LEAPT, length=length), method=method)
     assert kind(curriculum) == ("leap" if leaps else "consolidate")
     proposal = curriculum.ask()
-    assert proposal and ("wants 90%" in proposal.reason) is not leaps
+    assert proposal and ("less than 90%" in proposal.reason) is not leaps
 
 
 def kind(curriculum: Curriculum) -> str | None:

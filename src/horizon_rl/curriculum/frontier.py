@@ -13,6 +13,7 @@
 All functions are pure: they take a `Frontier` and return another.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -117,6 +118,31 @@ def roll_back(frontier: Frontier, candidate: float, cfg: CurriculumCfg) -> Front
     if after.rung >= cfg.max_rungs or narrow:
         return _wait(after, "boundary")
     return after
+
+
+def advance(
+    frontiers: tuple[Frontier, ...],
+    levels: Mapping[str, float],
+    failed: Mapping[str, float] | None = None,
+) -> tuple[Frontier, ...]:
+    """Take levels of several frontiers as mastered, whatever they were before.
+
+    What failed is the far end of their brackets.
+    """
+    return tuple(
+        replace(
+            f,
+            mastered=levels[f.name],
+            commits=f.commits + (levels[f.name] > f.mastered),
+            failed=failed[f.name] if failed and failed[f.name] > f.mastered else None,
+            status="complete"
+            if levels[f.name] >= LIMIT
+            else "recovery"
+            if failed
+            else "coarse",
+        )
+        for f in frontiers
+    )
 
 
 def count_commit_elsewhere(frontier: Frontier) -> Frontier:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from horizon_rl.curriculum.config import CurriculumCfg, Plan
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
-from horizon_rl.curriculum.frontier import LIMIT
+from horizon_rl.curriculum.frontier import advance
 from horizon_rl.curriculum.gates import Verdict, judge
 from horizon_rl.curriculum.state import (
     Action,
@@ -216,17 +216,17 @@ def book(state: S, evidence: Evidence, action: Action) -> S:
 
 def keep(state: S, evidence: Evidence) -> S:
     """Commit the phase on trial; its levels count as mastered, deserved or not."""
-    levels = on_trial(state).levels
-    frontiers = tuple(
-        replace(
-            f,
-            mastered=levels[f.name],
-            status="complete" if levels[f.name] >= LIMIT else "coarse",
-            commits=f.commits + (levels[f.name] > f.mastered),
-        )
-        for f in state.frontiers
-    )
+    frontiers = advance(state.frontiers, on_trial(state).levels)
     return replace(book(state, evidence, "commit"), frontiers=frontiers)
+
+
+def conclude_kept(
+    proposal: Proposal, verdict: Verdict, news: str, events: tuple[Event, ...] = ()
+) -> Decision:
+    """Return the decision of a method that keeps every phase; gates are on record."""
+    gates = "passed" if verdict.passed else "failed"
+    reason = f"{proposal.trial}, kept; {news}. Gates {gates}: {verdict.reason}"
+    return conclude(proposal, "commit", verdict, reason, events)
 
 
 def arrivals(before: State, after: State) -> tuple[Event, ...]:

@@ -25,7 +25,7 @@ class LeapCfg:
 
     stake: float = 0.05
     """How far below `ready`, or gate L's threshold, survival may fall by a leap, as scouts
-    foresee it. Halved after a failure, doubled again after a leap that passes."""
+    show it. Halved after a failure, doubled again after a leap that passes."""
     ready: float = 0.9
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
@@ -66,6 +66,11 @@ class LeapCfg:
         if not self.rungs:
             raise InputError("rungs are none; accepted: at least one")
 
+    @property
+    def num_scouted(self) -> int:
+        """Levels that are scouted at the end of a phase, at most."""
+        return len(PARTIAL) + len(self.rungs)
+
 
 def between(
     low: Mapping[str, float], high: Mapping[str, float], share: float
@@ -92,7 +97,7 @@ def ladder(mastered: Levels, candidate: Levels, cfg: LeapCfg) -> dict[str, Level
 def choose_leap(
     levels: Levels, survival: Mapping[str, float], goal: float, cfg: LeapCfg
 ) -> Levels:
-    """Return the furthest levels at which the scouts foresee survival of the goal.
+    """Return the furthest levels at which the scouts still survive the goal.
 
     Args:
         levels: Where the policy was trained.

@@ -94,6 +94,13 @@ class TrainCfg(MethodCfgs):
         check_method(self.method)
 
     @property
+    def num_probed(self) -> int:
+        """Scenarios of all probe sets of a phase, at most: they fit one pass."""
+        scouted = self.leap.num_scouted if self.method == "horizon" else 0
+        gated = self.anchor_scenarios + 2 * self.probe_scenarios
+        return gated + scouted * self.scout_scenarios
+
+    @property
     def steps_per_iteration(self) -> int:
         """Environment steps of an iteration, by one rank."""
         return self.num_envs * self.learner.ppo.num_steps

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
-from horizon_rl.curriculum.scouting import PARTIAL
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import AtLevels, Distribution
 from horizon_rl.physics import make_backend, sample_pool
@@ -95,12 +94,8 @@ class SimulatedWorlds(Worlds):
         """What the worlds show now."""
         self._scenarios: Scenarios | None = None
         self._drawn_ahead: dict[tuple[int, str], Future[Draw]] = {}
-        num_probed = cfg.anchor_scenarios + 2 * cfg.probe_scenarios
-        if cfg.method == "horizon":
-            # All scouts fit beside the other sets in one pass; others would take more.
-            num_probed += (len(PARTIAL) + len(cfg.leap.rungs)) * cfg.scout_scenarios
-        has_probes = ranks.leads and num_probed > 0
-        self._probe_env = self._make_env(num_probed) if has_probes else None
+        has_probes = ranks.leads and cfg.num_probed > 0
+        self._probe_env = self._make_env(cfg.num_probed) if has_probes else None
         self._probe_sets: dict[tuple[int, int, str], Scenarios] = {}
 
     def begin(self, phase: int, distribution: Distribution) -> None:

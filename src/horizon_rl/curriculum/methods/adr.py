@@ -17,7 +17,7 @@ from horizon_rl.curriculum.method import (
     arrivals,
     budget_spent,
     check_plan,
-    conclude,
+    conclude_kept,
     judge_phase,
     keep,
     on_trial,
@@ -192,12 +192,8 @@ class Adr(WholePhases):
         cleared = {**buffers, **dict.fromkeys(full, Buffer())}
         after = replace(keep(before, evidence), buffers=cleared)
         news = _explain(full, proposal.bounds, bounds)
-        reason = (
-            f"{proposal.trial}, kept, {proposal.nats:.3g} nats per dimension; {news}. "
-            f"Gates {'passed' if verdict.passed else 'failed'}: {verdict.reason}"
-        )
-        events = arrivals(before, after)
-        decision = conclude(proposal, "commit", verdict, reason, events)
+        told = f"{proposal.nats:.3g} nats per dimension; {news}"
+        decision = conclude_kept(proposal, verdict, told, arrivals(before, after))
         return self._propose(after, bounds, news), decision
 
     def _fill(

@@ -20,7 +20,7 @@ from horizon_rl.curriculum.method import (
     WholePhases,
     budget_spent,
     check_plan,
-    conclude,
+    conclude_kept,
     judge_phase,
     keep,
     on_trial,
@@ -168,12 +168,7 @@ class Doraemon(WholePhases):
             shapes, words = self._update(before.shapes, levels, success)
         after = replace(keep(before, evidence), shapes=shapes, succeeded=succeeded)
         news = f"{seen:.1%} of {len(success)} episodes succeeded: {words}"
-        reason = (
-            f"{proposal.trial}, kept; {news}. "
-            f"Gates {'passed' if verdict.passed else 'failed'}: {verdict.reason}"
-        )
-        decision = conclude(proposal, "commit", verdict, reason)
-        return self._propose(after, news), decision
+        return self._propose(after, news), conclude_kept(proposal, verdict, news)
 
     def _read(self, outcomes: Outcomes | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the levels [n, d] and the success [n] of a phase's episodes."""

@@ -8,7 +8,7 @@ from typing import cast
 from horizon_rl.curriculum.config import CurriculumCfg, GateCfg
 from horizon_rl.curriculum.early_stopping import EarlyCfg, Look, look_early
 from horizon_rl.curriculum.evidence import Episodes, Evidence, split_by_size
-from horizon_rl.curriculum.frontier import LIMIT, Frontier
+from horizon_rl.curriculum.frontier import LIMIT, Frontier, advance
 from horizon_rl.curriculum.gates import (
     Verdict,
     by_size,
@@ -207,7 +207,7 @@ class Horizon:
         } | {TRAINING: length}
         return replace(
             state,
-            frontiers=_advance(state.frontiers, proposal.levels),
+            frontiers=advance(state.frontiers, proposal.levels),
             # To train on where one is makes no leap safer.
             stake=min(self.leap.stake, (1 + (proposal.kind == "leap")) * state.stake),
             survival=survival,
@@ -226,7 +226,7 @@ class Horizon:
         unmeasured = state.reference.unmeasured()
         return replace(
             state,
-            frontiers=_advance(state.frontiers, levels, proposal.levels),
+            frontiers=advance(state.frontiers, levels, proposal.levels),
             stake=0.5 * state.stake,
             survival={},
             failed=proposal.levels,
@@ -283,13 +283,13 @@ class Horizon:
         if is_stuck or (progress or 0.0) >= cfg.last_leap:
             # To the last of the env steps, over which the noise goes down.
             why = "no leap is left to try" if is_stuck else "the run is nearly over"
-            reason = f"{why}: make sure of what is mastered"
+            reason = f"{why}: train on what is mastered"
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is in sight"
-        reason = reason if is_ready else f"a leap wants {cfg.ready:.0%} of an episode"
+        reason = reason if is_ready else f"episodes last less than {cfg.ready:.0%}"
         return self._try(state, "consolidate", mastered, f"{reason}: train on")
 
     def _try(
@@ -313,26 +313,6 @@ class Horizon:
             for f in state.frontiers
         )
         return replace(state, frontiers=frontiers, proposal=proposal)
-
-
-def _advance(
-    frontiers: tuple[Frontier, ...], levels: Levels, failed: Levels | None = None
-) -> tuple[Frontier, ...]:
-    """Take levels as mastered; what failed is the far end of a bracket."""
-    return tuple(
-        replace(
-            f,
-            mastered=levels[f.name],
-            commits=f.commits + (levels[f.name] > f.mastered),
-            failed=failed[f.name] if failed and failed[f.name] > f.mastered else None,
-            status="complete"
-            if levels[f.name] >= LIMIT
-            else "recovery"
-            if failed
-            else "coarse",
-        )
-        for f in frontiers
-    )
 
 
 def _explain(

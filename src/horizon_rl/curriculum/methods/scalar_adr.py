@@ -12,7 +12,7 @@ from horizon_rl.curriculum.method import (
     arrivals,
     budget_spent,
     check_groups,
-    conclude,
+    conclude_kept,
     judge_phase,
     keep,
     on_trial,
@@ -65,12 +65,7 @@ class ScalarAdr(WholePhases):
         mean = sum(told) / max(1, len(told)) / HARDEST
         level = round(mean, 6) if mean >= LEAST else proposal.candidate
         news = f"mean difficulty of {len(told)} worlds {mean:.3g}"
-        reason = (
-            f"{proposal.trial}, kept; {news}. "
-            f"Gates {'passed' if verdict.passed else 'failed'}: {verdict.reason}"
-        )
-        events = arrivals(before, after)
-        decision = conclude(proposal, "commit", verdict, reason, events)
+        decision = conclude_kept(proposal, verdict, news, arrivals(before, after))
         return self._propose(after, level, news), decision
 
     def _propose(self, state: ScalarState, level: float, reason: str) -> ScalarState:
