@@ -32,9 +32,8 @@ def serve(source: str, setup) -> SimpleNamespace:
     panel = Panel(shown, POLICIES, source)
     thread = Thread(target=shown.run, daemon=True)
     thread.start()
-    url = f"http://127.0.0.1:{shown.port}"
     return SimpleNamespace(
-        session=session, page=shown, panel=panel, thread=thread, url=url
+        session=session, page=shown, panel=panel, thread=thread, url=shown.url
     )
 
 

@@ -66,7 +66,8 @@ class PlayCmd:
     native: bool = False
     """Open MuJoCo's own window; needs a screen."""
     host: str = "127.0.0.1"
-    """Address to serve the page on; 0.0.0.0 lets others in, and anybody drive."""
+    """Address to serve the page on; 0.0.0.0 lets others in whom you give the page's
+    whole address."""
     port: int = 8080
     """Port of the page; the next free one if it is taken."""
     catalogue: CatalogueFlag = None
@@ -158,7 +159,7 @@ def _play(cmd: PlayCmd, session: Session) -> None:
     source = split_name(cmd.policy)[1]
     page = Page(session, cmd.host, cmd.port)
     Panel(page, [*dict.fromkeys((source, *model_names(), STAND))], source)
-    print(f"playing on http://{cmd.host}:{page.port}  (Ctrl-C ends it)", flush=True)
+    print(f"playing on {page.url}  (Ctrl-C ends it)", flush=True)
     page.run()
 
 

@@ -5,12 +5,13 @@ from warnings import warn
 
 from horizon_rl.cli.common import RunArgument
 from horizon_rl.runs.find import newest_journal
+from horizon_rl.support.addresses import is_loopback
 from horizon_rl.support.errors import needs_extra, require
 
 with needs_extra("train"):
     from horizon_rl.cli.report import find_sources
     from horizon_rl.show.report.live import LivePage
-    from horizon_rl.show.report.serve import PageServer, is_loopback
+    from horizon_rl.show.report.serve import PageServer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from queue import SimpleQueue
+from secrets import token_urlsafe
 
 import mujoco
 import numpy as np
@@ -19,8 +20,10 @@ from mujoco import mjtGeom
 
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.robots import Robot
+from horizon_rl.support.addresses import page_url
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.viewer.body import read_state
+from horizon_rl.viewer.guard import guarded
 from horizon_rl.viewer.session import Pace, Session
 from horizon_rl.viewer.studio import arrow_ends
 
@@ -43,10 +46,13 @@ class Page:
         """Serve at once; `run` moves the robot."""
         self.session, self.pace = session, Pace()
         _check_address(host)
+        token = token_urlsafe(16)
         # It prints a banner; who starts a page says where it is in their own way.
-        with redirect_stdout(StringIO()):
+        with redirect_stdout(StringIO()), guarded(token, host):
             self.server = viser.ViserServer(host, port, "horizon play", verbose=False)
         self.port = self.server.get_port()
+        self.url = page_url(host, self.port, f"{token}/")
+        """Where it is; whoever knows it can drive."""
         self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.on_readout: Callable[[], None] = lambda: None
         """Called a few times a second, between two steps."""

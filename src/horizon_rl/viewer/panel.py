@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import isfinite
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from horizon_rl.evaluation.explain import AXES
 from horizon_rl.evaluation.suite import PUSH
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots import INTERVENTIONS, preset_names
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.viewer.body import BodyVariant
 from horizon_rl.viewer.levels import compare_levels, read_mastered
 from horizon_rl.viewer.page import Page
@@ -44,11 +46,12 @@ class Panel:
             source: The one that the session has.
         """
         self._page, self._session, self._gui = page, page.session, page.server.gui
-        self._mastered = read_mastered(source)
+        self._source, self._mastered = source, read_mastered(source)
         self._rng = np.random.default_rng(0)
         self._readout = self._gui.add_html("")
-        # Controls with what reads their value from the session, the command's first.
-        self._shown: list[tuple[Any, Callable[[], Any]]] = []
+        # Controls, what they accept, and what reads their value from the session; the
+        # command's first.
+        self._shown: list[tuple[Any, Callable[[Any], Any], Callable[[], Any]]] = []
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Drive"):
             self._add_drive()
@@ -72,13 +75,12 @@ class Panel:
             label = f"{COMMANDS[axis]} {sign * KEY_STEP:+g}"
             self._key(label, key, partial(session.nudge, axis, sign))
         with gui.add_folder("Push"):
-            # A push reads them; here they are only kept within their ends.
-            self._strength, self._direction = (
-                self._on(gui.add_slider(*slider), lambda _: None)
-                for slider in (
-                    ("strength, m/s", 0.0, 5.0, 0.1, 0.5),
-                    ("toward, degrees", -180, 180, 15, 90),
-                )
+            self._strength, self._direction = map(
+                self._keep,
+                (
+                    gui.add_slider("strength, m/s", 0.0, 5.0, 0.1, 0.5),
+                    gui.add_slider("toward, degrees", -180, 180, 15, 90),
+                ),
             )
             self._button("Push", self._push, "P")
         with gui.add_folder("Run"):
@@ -86,16 +88,23 @@ class Panel:
             if session.setup.scenario:
                 self._button("Replay the scenario", session.replay)
             auto = gui.add_checkbox("stand up after a fall", session.auto_reset)
-            self._on(auto, partial(setattr, session, "auto_reset"))
-            self._on(gui.add_checkbox("pause", False), partial(setattr, pace, "paused"))
             speed = gui.add_slider("pace", 0.1, 2.0, 0.1, 1.0, marks=((1.0, "real"),))
-            self._on(speed, partial(setattr, pace, "speed"))
+            for control, owner, name in (
+                (auto, session, "auto_reset"),
+                (gui.add_checkbox("pause", False), pace, "paused"),
+                (speed, pace, "speed"),
+            ):
+                self._on(
+                    control,
+                    partial(setattr, owner, name),
+                    partial(getattr, owner, name),
+                )
         gui.add_markdown(HELP)
 
     def _add_body(self, policies: Sequence[str], source: str) -> None:
         gui, session = self._gui, self._session
         policy = gui.add_dropdown("policy", policies, initial_value=source)
-        self._on(policy, self._use_policy)
+        self._on(policy, self._use_policy, lambda: self._source)
         robots = list(dict.fromkeys((session.body.robot, *preset_names())))
         self._on(
             gui.add_dropdown("robot", robots),
@@ -131,7 +140,7 @@ class Panel:
             with gui.add_folder(group.name, expand_by_default=False):
                 for parameter in group.parameters:
                     self._add_parameter(f"{group.name}.{parameter.name}", parameter)
-                level = gui.add_slider("level", 0.0, 1.0, 0.05, 0.5)
+                level = self._keep(gui.add_slider("level", 0.0, 1.0, 0.05, 0.5))
                 draw = partial(self._draw, group.name, level)
                 self._button(f"Draw {group.name} at this level", draw)
 
@@ -172,7 +181,7 @@ class Panel:
 
     def _use_policy(self, source: str) -> None:
         self._session.use_policy(load_policy(source))
-        self._mastered = read_mastered(source)
+        self._source, self._mastered = source, read_mastered(source)
 
     def _set_payload(self, name: str, value: float) -> None:
         self._session.change_body(replace(self._session.body, **{name: value}))
@@ -201,37 +210,43 @@ class Panel:
 
     def _sync(self, dragged: Any = None, num_controls: int | None = None) -> None:
         """Bring the controls to what the session is, but not one under a user's hand."""
-        for control, read in self._shown[:num_controls]:
+        for control, accept, read in self._shown[:num_controls]:
             if control is not dragged:
-                control.value = _clip(control, read())
+                control.value = accept(read())
 
     # How they are wired. Any: viser's controls share no public class.
 
     def _on(
-        self,
-        control: Any,
-        work: Callable[[Any], None],
-        read: Callable[[], Any] | None = None,
-    ) -> Any:
+        self, control: Any, work: Callable[[Any], None], read: Callable[[], Any]
+    ) -> None:
         """Do `work` with a control's value when a user has changed it.
 
-        `read` returns the value that the control should show; None: its own.
+        `read` returns the value that the control should show.
         """
-        if read:
-            self._shown.append((control, read))
+        accept = _acceptance(control)
+        self._shown.append((control, accept, read))
 
         def update(event: viser.GuiEvent) -> None:
             # What this code sets has no client.
             if event.client is None:
                 return
-            # In the box beside a slider one can type what lies beyond its ends.
-            value = _clip(control, control.value)
-            if value != control.value:
-                control.value = value
-            self._page.do(lambda: self._try(lambda: work(value), control))
+            sent = control.value
+
+            def apply() -> None:
+                value = accept(sent)
+                if value != sent:
+                    control.value = value
+                work(value)
+
+            self._page.do(lambda: self._try(apply, control))
 
         control.on_update(update)
-        return control
+
+    def _keep(self, slider: Any) -> SimpleNamespace:
+        """Return what holds a slider's last value, for work that reads it later."""
+        kept = SimpleNamespace(value=slider.value)
+        self._on(slider, partial(setattr, kept, "value"), lambda: kept.value)
+        return kept
 
     def _button(self, label: str, work: Callable[[], None], key: Any = None) -> None:
         button = self._gui.add_button(f"{label} ({key})" if key else label)
@@ -254,8 +269,28 @@ class Panel:
         self._sync(dragged)
 
 
-def _clip(control: Any, value: Any) -> Any:
-    """Return a value within the ends of a control that has any."""
-    if not isinstance(control, viser.GuiSliderHandle):
-        return value
-    return min(max(float(value), control.min), control.max)
+def _acceptance(control: Any) -> Callable[[Any], Any]:
+    """Return what makes a value of this control of what a browser has sent, or refuses.
+
+    By its choices and ends as they are now: a browser can change its own copies.
+    """
+    if isinstance(control, viser.GuiDropdownHandle):
+        choices = tuple(control.options)
+
+        def choose(value: Any) -> str:
+            if value not in choices:
+                raise InputError(unknown("choice", str(value), choices))
+            return value
+
+        return choose
+    if isinstance(control, viser.GuiSliderHandle):
+        low, high = control.min, control.max
+
+        def clip(value: Any) -> float:
+            if not isfinite(value):
+                raise InputError(f"{value} is no finite number")
+            # In the box beside a slider one can type what lies beyond its ends.
+            return min(max(float(value), low), high)
+
+        return clip
+    return bool

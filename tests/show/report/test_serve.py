@@ -11,7 +11,8 @@ import pytest
 from horizon_rl.show.report import serve
 from horizon_rl.show.report.live import make_answers
 from horizon_rl.show.report.page import render_live
-from horizon_rl.show.report.serve import PageServer, is_loopback
+from horizon_rl.show.report.serve import PageServer
+from horizon_rl.support.addresses import is_loopback
 from horizon_rl.support.errors import InputError
 
 SECRET = "the journal's neighbour"

@@ -9,12 +9,12 @@ import socket
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from socketserver import TCPServer
 from typing import Any
 
 from horizon_rl.show.report.live import Answers
 from horizon_rl.show.report.page import content_policy
+from horizon_rl.support.addresses import is_loopback, page_url
 from horizon_rl.support.errors import InputError
 
 HEADERS = {
@@ -53,8 +53,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        host = self.server_name
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
+        return page_url(self.server_name, self.server_port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep the terminal clean: clients come and go as they please."""
@@ -104,11 +103,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the terminal for what its owner did."""
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether a name or address means this machine and no other."""
-    try:
-        return host.lower() == "localhost" or ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
