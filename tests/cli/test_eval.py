@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("mujoco")
 
-from horizon_rl.cli import main
+from horizon_rl.cli import main, progress
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.show import failure_figure
 
@@ -60,7 +60,8 @@ def bad(capsys, *args) -> str:
     """Run a command that must be refused; return its one line of complaint."""
     assert main(["eval", *args, "--device", "cpu"]) == 2
     out, err = capsys.readouterr()
-    lines = [line for line in err.splitlines() if not line.endswith("done")]
+    said = ("done", " s")
+    lines = [line for line in err.splitlines() if not line.endswith(said)]
     assert out == "" and len(lines) == 1 and lines[0].startswith("horizon: ")
     return err
 
@@ -162,7 +163,43 @@ def test_built_in_suite_on_another_robot(capsys):
     args += ["--severity", "0", "--fresh", "--device", "cpu", "--json", "a.json"]
     assert main(args) == 0
     capsys.readouterr()
-    assert len(read("a.json")["columns"]) == 9
+    # At severity 0 all nine columns are the control.
+    assert list(read("a.json")["columns"]) == ["none"]
+
+
+def test_columns_can_be_chosen_and_are_still_of_the_suite(capsys):
+    run(capsys, "stand", "--no-stand", "--json", "all.json")
+    for given in (["shifted,plain"], ["plain", "shifted"]):
+        flags = ("--no-stand", "--json", "some.json", "--columns", *given)
+        assert "heavy" not in run(capsys, "stand", *flags)
+        whole, some = read("all.json"), read("some.json")
+        assert list(some["columns"]) == ["plain", "shifted"]
+        assert some["suite"] == whole["suite"]
+        assert some["columns"]["shifted"] == whole["columns"]["shifted"]
+
+
+def test_severity_0_shows_what_is_alike_once(capsys):
+    Path("mine.toml").write_text(SUITE + 'more.groups = ["mass"]\n')
+    out = run(capsys, "stand", "--severity", "0", "--episodes", "1", "--no-stand")
+    assert row(out, "plain") and row(out, "heavy")
+    assert "Severity 0 shifts nothing: shifted, more would be as plain" in out
+    assert not [line for line in out.splitlines() if line.startswith("shifted")]
+    out = run(capsys, "stand", "--severity", "1", "--episodes", "1", "--no-stand")
+    assert row(out, "shifted") and row(out, "more")
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_narrow_terminal_loses_nothing(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    run(capsys, "stand", "--no-stand", "--episodes", "1")
+    out = run(capsys, "stand", "--no-stand", "--episodes", "1")
+    assert max(len(line) for line in out.splitlines() if "suite" not in line) <= width
+    words = out.split()
+    for heading in ("success", "length", "impos-", "rad/s", "tilt"):
+        assert words.count(heading) == 1
+    # Every part of the table names its rows.
+    rows = [line for line in out.splitlines() if line.startswith("heavy ")]
+    assert len(rows) == words.count("column") == (1 if width == 80 else 2)
 
 
 def test_curve_of_policies_with_its_area_and_figure(capsys):
@@ -258,8 +295,27 @@ def test_brackets_in_a_name_are_no_markup(capsys):
 
 def test_reader_without_a_terminal_is_told_once_per_policy(capsys):
     assert main(["eval", "code.py:fold", "--suite", "mine.toml"]) == 0
-    err = capsys.readouterr().err
-    assert err == "code.py:fold: mine done\nstand: mine done\n"
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first.startswith("code.py:fold, stand: 3 columns of 4 episodes, up to ")
+    assert rest == ["code.py:fold: mine done", "stand: mine done"]
+    # From disk: nothing to wait for.
+    assert main(["eval", "stand", "--suite", "mine.toml", "--no-stand"]) == 0
+    assert capsys.readouterr().err == "stand: mine done\n"
+
+
+def test_reader_without_a_terminal_sees_how_far_it_is(capsys, monkeypatch):
+    seconds = iter([0.0, 0.0, 4.0, 11.0, 20.0, 22.0, 24.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
+    with progress.show_progress(2) as show:
+        tell = show("core", "ood")
+        for done in (0, 20, 50, 100):
+            tell("mass", done, 100)
+        show("stand", "ood")("mass", 50, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "core, mass: 25%, about 33 s left",
+        "core: ood done",
+        "stand, mass: 75%, about 7 s left",
+    ]
 
 
 MINE = ("--suite", "mine.toml")
@@ -281,6 +337,12 @@ MINE = ("--suite", "mine.toml")
         ),
         (["stand", *MINE, "--episodes", "0"], "--episodes is 0"),
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
+        (["stand", *MINE, "--columns", "plain,haevy"], "did you mean 'heavy'"),
+        (
+            ["stand", *MINE, "--columns", "heavy", "--explain", "plain"],
+            "unknown column 'plain'. Accepted: heavy",
+        ),
+        (["stand", "--curve", "--columns", "all"], "no --columns"),
         (["stand", *MINE, "--figures", "f"], "draws --curve, or what"),
         (["stand", "stand", *MINE, "--explain", "plain"], "name only one"),
         (["a=stand", "b=stand", "a=stand", *MINE], "'a' is the same policy twice"),

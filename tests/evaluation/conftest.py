@@ -64,4 +64,5 @@ def run():
 def small_chunk(monkeypatch):
     from horizon_rl.evaluation import evaluate
 
-    monkeypatch.setattr(evaluate, "CHUNK", 4)
+    monkeypatch.setattr(evaluate, "CHUNK", 8)
+    monkeypatch.setattr(evaluate, "BLOCK", 4)

@@ -23,7 +23,7 @@ def constant(*actions: float) -> EvaluatedPolicy:
     """Return a policy that always takes one action per leg: hip, thigh, calf."""
     row = np.tile(np.array(actions, dtype=np.float32), 4)
     policy = as_policy(lambda obs: np.tile(row, (len(obs), 1)))
-    return EvaluatedPolicy("constant", lambda device: policy)
+    return EvaluatedPolicy("constant", lambda device: policy, is_shared=True)
 
 
 def table_of(length, error) -> EpisodeTable:

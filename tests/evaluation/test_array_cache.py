@@ -91,7 +91,7 @@ def test_killed_evaluation_goes_on_where_it_was(
     monkeypatch.setattr(evaluate_module, "rollout", spy)
     count_runs.clear()
     result = run("stand", suite, cache=cache)
-    assert count_runs == list(range(4, 11))
+    assert count_runs == [8, 9, 10]
     assert_equal(result.columns["a"], run("stand", suite).columns["a"])
 
 

@@ -9,7 +9,8 @@ import torch
 from tables import assert_equal, constant, head, table_of
 
 from horizon_rl.evaluation import evaluate as evaluate_module
-from horizon_rl.evaluation.evaluate import Evaluation
+from horizon_rl.evaluation.array_cache import ArrayCache
+from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
 from horizon_rl.evaluation.results import success_table, summaries, to_json
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import CpuBackend
@@ -203,7 +204,7 @@ def policies(make_checkpoint, tmp_path):
     found["stand"] = load_policy("stand")
     gain = np.random.default_rng(0).normal(size=(45, 12)).astype(np.float32)
     function = as_policy(lambda obs: np.tanh(obs @ gain))
-    found["function"] = EvaluatedPolicy("function", lambda device: function)
+    found["function"] = EvaluatedPolicy("f", lambda _: function, is_shared=True)
     return found
 
 
@@ -224,9 +225,68 @@ def test_results_repeat_to_the_bit_however_many_run_and_on_any_threads(
         whole = run(policy, suite).columns["a"]
         assert len(whole) == 11 and len(set(whole.returns.tolist())) == 11
         assert_equal(run(policy, suite, threads=2).columns["a"], whole)
-        # Less than a chunk, a whole one, and across the border.
-        for n in (1, 3, 4, 6, 9):
+        # Less than a block, a whole one, across its border and that of a chunk.
+        for n in (1, 3, 4, 6, 8, 9):
             assert_equal(run(policy, suite, n).columns["a"], head(whole, n))
+
+
+def test_more_episodes_continue_at_the_last_whole_block(
+    policies, make_suite, run, small_chunk, tmp_path, monkeypatch
+):
+    suite = make_suite(
+        "episodes=11\n[task]\nepisode_s=0.2\n[columns.a]\ngroups=['all']"
+    )
+    whole = run(policies["transformer"], suite).columns["a"]
+    cache, ran = ArrayCache(tmp_path / "kept"), []
+
+    def spy(env, policy, scenarios, seed, progress, rows):
+        ran.append(rows)
+        return rollout(env, policy, scenarios, seed, progress, rows)
+
+    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    run(policies["transformer"], suite, 6, cache)
+    more = run(policies["transformer"], suite, 11, cache)
+    assert ran == [range(6), range(4, 11)]
+    assert_equal(more.columns["a"], whole)
+
+
+def test_policy_meets_no_more_blocks_than_the_episodes_need(make_suite, run):
+    met: list[int] = []
+
+    class Counting:
+        def reset(self, mask):
+            pass
+
+        def act(self, observations):
+            met.append(len(observations))
+            return torch.zeros((len(observations), 12))
+
+    suite = make_suite("episodes=70\n[task]\nepisode_s=0.02\n[columns]\na={}")
+    for n, expected in ((2, [64]), (64, [64]), (70, [64, 64])):
+        met.clear()
+        run(EvaluatedPolicy("own", lambda device: Counting()), suite, n)
+        assert met == expected
+    met.clear()
+    # Code that may remember is one for all, and always meets as many.
+    shared = Counting()
+    run(EvaluatedPolicy("one", lambda device: shared, is_shared=True), suite, 2)
+    assert met == [256]
+
+
+def test_estimate_grows_with_the_work_and_is_0_for_what_is_kept(
+    make_suite, tmp_path, monkeypatch
+):
+    suite, policy = make_suite(), load_policy("stand")
+    evaluator = Evaluator(ArrayCache(tmp_path / "kept"), "cpu", 1)
+    ticks = iter(range(100))
+    monkeypatch.setattr(evaluate_module, "perf_counter", lambda: float(next(ticks)))
+    # A tick for eight steps; two columns of ten steps, then one.
+    assert evaluator.estimate(policy, suite, 2) == pytest.approx(2 * 10 / 8)
+    evaluator.evaluate(policy, suite.choose(["plain"]), 2)
+    assert evaluator.estimate(policy, suite, 2) == pytest.approx(10 / 8)
+    evaluator.evaluate(policy, suite, 2)
+    assert evaluator.estimate(policy, suite, 2) == 0.0
+    assert evaluator.estimate(policy, suite, 3) > 0.0
 
 
 def test_exported_file_scores_as_its_checkpoint(policies, make_suite, run):
@@ -253,7 +313,7 @@ def test_scenario_meets_the_same_noise_in_every_chunk(make_suite, run, monkeypat
             return np.zeros((len(obs), 12))
 
         policy = partial(lambda p, device: p, as_policy(look))
-        run(EvaluatedPolicy("look", policy), suite)
+        run(EvaluatedPolicy("look", policy, is_shared=True), suite)
         seen[chunk] = log
     steps = len(seen[8])
     first, second = (np.stack(seen[4][i : i + steps]) for i in (0, steps))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from acting import CPU, act, see
 
-from horizon_rl.evaluation.evaluate import Padded
+from horizon_rl.evaluation.blocks import Padded
 from horizon_rl.learning.checkpoint import RECORD, WEIGHTS
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.load import as_policy, load_policy

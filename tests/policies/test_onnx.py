@@ -9,7 +9,7 @@ import torch
 from acting import CPU, act, see
 from onnx import TensorProto, helper
 
-from horizon_rl.evaluation.evaluate import Padded
+from horizon_rl.evaluation.blocks import Padded
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx import OnnxPolicy

@@ -53,6 +53,18 @@ def test_numbers_are_not_broken_where_names_can_be():
     assert any("100.0 ± 0.5" in line for line in lines)
 
 
+@pytest.mark.parametrize("width", [30, 40, 50])
+def test_narrow_terminal_breaks_a_table_into_parts_that_name_their_rows(width):
+    headings = ("name", *(f"heading{k}" for k in range(6)))
+    row = ("  a_long_name", *(f"{k}.12345" for k in range(6)))
+    lines = show(Table("", headings, (row, ())), width)
+    assert max(map(len, lines)) <= width and "…" not in "".join(lines)
+    for text in (*headings[1:], *row[1:]):
+        assert sum(text in line for line in lines) == 1
+    parts = sum(line.startswith("name") for line in lines)
+    assert parts > 1 and sum(line.startswith(row[0]) for line in lines) == parts
+
+
 @pytest.mark.parametrize(
     ("share", "drawn"), [(0.0, "····"), (0.5, "██··"), (0.53, "██▏·"), (2.0, "████")]
 )

@@ -8,7 +8,8 @@ from tensordict import TensorDict
 from horizon_rl.bench.simulation import build_env
 from horizon_rl.bench.timing import Sizes, median_costs
 from horizon_rl.domains import AtLevels
-from horizon_rl.evaluation.evaluate import Padded
+from horizon_rl.evaluation.blocks import Blocks
+from horizon_rl.evaluation.evaluate import BLOCK
 from horizon_rl.learning import build_actor
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.policies.learned import LearnedPolicy
@@ -45,7 +46,11 @@ def measure_evaluation(
         return units
 
     def evaluate() -> int:
-        rollout(env, Padded(LearnedPolicy(actor), num_envs), scenarios)
+        block = BLOCK if env.device.type == "cpu" else num_envs
+        acting = Blocks(
+            lambda: LearnedPolicy(actor), num_envs, block, sizes.num_threads
+        )
+        rollout(env, acting, scenarios)
         return units
 
     with cores_for_physics(env.backend):

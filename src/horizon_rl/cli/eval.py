@@ -1,8 +1,9 @@
 """`horizon eval`: success under exactly specified, frozen physics."""
 
 import json
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,13 +28,14 @@ with needs_extra("train"):
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Draw, Suite
     from horizon_rl.evaluation.suite_file import load_suite
-    from horizon_rl.policies.load import load_policy
+    from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
     from horizon_rl.show.curve_table import curve_figure, curve_table
     from horizon_rl.show.evaluation_tables import (
         comparison_table,
         factors_table,
         failures_table,
     )
+    from horizon_rl.show.numbers import show_duration
     from horizon_rl.show.plotting import save_figure
     from horizon_rl.show.scores import (
         describe_suite,
@@ -58,14 +60,19 @@ class EvalCmd:
     of one NAME are the training seeds of one method."""
     suite: str = "ood"
     """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
+    columns: tuple[str, ...] = ()
+    """Columns of the suite to run, as mass,all; without it, all of them."""
     severity: tuple[float, ...] = ()
-    """Level of the groups that are shifted, 0..1; several give a table each."""
+    """Level of the groups that are shifted, 0..1; several give a table each. Without
+    it, 1, or what a suite of your own says."""
     draw: Draw = "dev"
     """Which scenarios: dev to tune and compare by, test to publish, once."""
     episodes: int | None = None
-    """Scenarios per column, the first ones of each; without it, all."""
+    """Scenarios per column, the first ones of each; without it, all: 1024 in the
+    built-in suites. The time it takes is in proportion to it."""
     robot: str | None = None
-    """Robot to evaluate on: preset, intervention (go2+stilts) or MJCF file."""
+    """Robot to evaluate on: preset, intervention (go2+stilts) or MJCF file; without
+    it, go2."""
     curve: bool = False
     """Success against severity 0.25, 0.5, 0.75 and 1, and its area, in place of a suite."""
     curve_groups: tuple[str, ...] = ("core",)
@@ -106,6 +113,7 @@ def run(cmd: EvalCmd) -> None:
             )
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
+    _announce(cmd, evaluator, policies, suites)
     results: list[dict[str, Any]] = []
     console = Terminal()
     for suite in suites:
@@ -142,15 +150,55 @@ def run(cmd: EvalCmd) -> None:
 def _load_suites(cmd: EvalCmd) -> list[Suite]:
     catalogue = read_catalogue(cmd.catalogue)
     if cmd.curve:
-        if cmd.severity or cmd.suite != EvalCmd.suite:
-            raise InputError("--curve is a suite of its own: no --suite, no --severity")
+        if cmd.severity or cmd.columns or cmd.suite != EvalCmd.suite:
+            raise InputError(
+                "--curve is a suite of its own: no --suite, no --severity, no --columns"
+            )
         return [curve_suite(cmd.curve_groups, cmd.robot, catalogue, cmd.draw)]
     if cmd.curve_groups != EvalCmd.curve_groups:
         raise InputError("--curve-groups are those of --curve: add it")
-    return [
+    found = [
         load_suite(cmd.suite, severity, cmd.robot, catalogue, cmd.draw)
         for severity in cmd.severity or (None,)
     ]
+    if names := [name for text in cmd.columns for name in text.split(",")]:
+        return [suite.choose(names) for suite in found]
+    # A column to explain is meant by its name.
+    return found if cmd.explain else list(map(_drop_alike, found))
+
+
+def _drop_alike(suite: Suite) -> Suite:
+    """Keep one column where severity 0 shifts nothing and leaves several alike."""
+    names = list(suite.distinct.values())
+    if suite.severity != 0.0 or len(names) == len(suite.frozen):
+        return suite
+    alike = ", ".join(name for name in suite.frozen if name not in names)
+    about = f"{suite.about}. Severity 0 shifts nothing: {alike} would be as {names[0]}"
+    return replace(suite.choose(names), about=about)
+
+
+def _announce(
+    cmd: EvalCmd,
+    evaluator: Evaluator,
+    policies: Sequence[EvaluatedPolicy],
+    suites: Sequence[Suite],
+) -> None:
+    """Say how long it will take, unless it comes from disk."""
+    floor = [load_policy(STAND)] if cmd.stand else []
+    seconds = sum(
+        evaluator.estimate(policy, suite, cmd.episodes)
+        for suite in suites
+        for policy in [*policies, *floor]
+    )
+    if seconds:
+        columns = sum(len(suite.distinct) for suite in suites)
+        episodes = cmd.episodes or suites[0].num_episodes
+        names = ", ".join(policy.name for policy in [*policies, *floor])
+        print(
+            f"{names}: {columns} column{'s' * (columns > 1)} of {episodes} episodes, "
+            f"up to {show_duration(seconds)}",
+            file=sys.stderr,
+        )
 
 
 def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
@@ -162,7 +210,7 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     if cmd.episodes is not None:
         require("--episodes", cmd.episodes, 1, suite.num_episodes, whole=True)
     if cmd.explain:
-        names = [column.name for column in suite.columns]
+        names = list(suite.frozen)
         if cmd.explain not in names:
             raise InputError(unknown("column", cmd.explain, names))
         if len(cmd.policies) > 1:

@@ -1,15 +1,20 @@
-"""How far an evaluation is, on the terminal."""
+"""How far an evaluation is: a bar on a terminal, a line now and then elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from time import monotonic
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
+from horizon_rl.show.numbers import show_duration
+
 Tell = Callable[[str, int, int], None]
+INTERVAL_S = 10.0
+"""Between two lines where there is no terminal."""
 
 
 @contextmanager
@@ -20,8 +25,8 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
     returns what an evaluator tells its progress to.
     """
     console, numbers = Console(stderr=True), count()
-    is_shown = console.is_terminal
-    with Progress(console=console, transient=True, disable=not is_shown) as bar:
+    lines = None if console.is_terminal else _Lines()
+    with Progress(console=console, transient=True, disable=lines is not None) as bar:
         task = bar.add_task("", total=None)
 
         def show(policy: str, suite: str) -> Tell:
@@ -29,16 +34,40 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
 
             def tell(column: str, done: int, total: int) -> None:
                 nonlocal said
-                if not is_shown and done == total and not said:
-                    print(f"{policy}: {suite} done", file=sys.stderr)
-                    said = True
+                completed, whole = number * total + done, num_parts * total
+                if lines:
+                    lines.tell(f"{policy}, {column}", completed, whole)
+                    if done == total and not said:
+                        print(f"{policy}: {suite} done", file=sys.stderr)
+                        said = True
                 bar.update(
                     task,
                     description=escape(f"{policy}, {column}"),
-                    completed=number * total + done,
-                    total=num_parts * total,
+                    completed=completed,
+                    total=whole,
                 )
 
             return tell
 
         yield show
+
+
+class _Lines:
+    """Progress for a file or a pipe."""
+
+    def __init__(self):
+        self._start = self._last = monotonic()
+        self._first = None
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Say how much is done if it is time to, and what is left at the pace so far."""
+        now = monotonic()
+        if self._first is None:
+            # What was on disk took no time and says nothing about the rest.
+            self._start, self._first = now, done
+        if now - self._last < INTERVAL_S or done == total:
+            return
+        self._last = now
+        pace = (done - self._first) / (now - self._start)
+        left = f", about {show_duration((total - done) / pace)} left" if pace else ""
+        print(f"{what}: {done / total:.0%}{left}", file=sys.stderr, flush=True)

@@ -2,24 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from time import perf_counter
 
 import numpy as np
 import torch
-from tensordict import TensorDict
 
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
+from horizon_rl.evaluation.blocks import Blocks
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
-from horizon_rl.physics import choose_device, make_backend
-from horizon_rl.policies.load import EvaluatedPolicy, check_actions
+from horizon_rl.physics import choose_device, cores_for_physics, make_backend
+from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.support.errors import require
-from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, rollout, succeeded
+from horizon_rl.task import EpisodeTable, VelocityEnv, rollout, succeeded
 from horizon_rl.task.episodes import concatenate
 
 CHUNK = 256
-"""Scenarios that run side by side, and worlds that a policy always meets at once: sums
-in a matrix product come out differently for another number of rows."""
+"""Scenarios that run side by side."""
 GPU_CHUNK = 1024
 """The same on a GPU, which wants more worlds."""
+BLOCK = 64
+"""Worlds that a policy always meets at once on the CPU."""
+WARM_UP, SAMPLE = 2, 8
+"""Control steps that are timed to say how long an evaluation will take, and before."""
 
 FIELDS = tuple(field.name for field in fields(EpisodeTable))
 
@@ -40,6 +45,11 @@ class Evaluation:
         """Tell which episodes of a column are a success, [scenarios]."""
         suite = self.suite
         return succeeded(self.columns[column], suite.task.max_steps, suite.success)
+
+
+def block_of(policy: EvaluatedPolicy) -> int:
+    """Return how many worlds a policy is always asked for at once on the CPU."""
+    return CHUNK if policy.is_shared else min(BLOCK, CHUNK)
 
 
 class Evaluator:
@@ -68,10 +78,7 @@ class Evaluator:
         """Run the first scenarios of every column; all of them without a number."""
         n = suite.num_episodes if num_episodes is None else num_episodes
         require("episodes", n, 1, suite.num_episodes, whole=True)
-        # Columns that differ only in their name run once.
-        todo: dict[str, str] = {}
-        for name, column in suite.frozen.items():
-            todo.setdefault(column.digest, name)
+        todo = suite.distinct
         tables, longest = {}, n * suite.task.max_steps
         for number, (digest, name) in enumerate(todo.items()):
 
@@ -85,6 +92,35 @@ class Evaluator:
             tell(longest)
         columns = {name: tables[c.digest] for name, c in suite.frozen.items()}
         return Evaluation(policy, suite, columns)
+
+    def estimate(
+        self, policy: EvaluatedPolicy, suite: Suite, num_episodes: int | None = None
+    ) -> float:
+        """Time a few steps; return about how many seconds `evaluate` takes at most."""
+        n = suite.num_episodes if num_episodes is None else num_episodes
+        todo: list[tuple[FrozenColumn, int]] = []
+        for name in suite.distinct.values():
+            kept = self.kept(policy, suite.frozen[name])
+            if kept is None or len(kept) < n:
+                rows = n - self._start(policy, kept)
+                todo.append((suite.frozen[name], -(-rows // self._chunk)))
+        if not todo:
+            return 0.0
+        column = todo[0][0]
+        env = self._make_env(policy, column, min(n, self._chunk))
+        acting = self._blocks(policy, env.num_envs)
+        rows = torch.arange(env.num_envs, device=env.device)
+        with cores_for_physics(env.backend), torch.no_grad():
+            observations = env.begin(column.scenarios(len(rows)), 0, rows)
+            acting.reset(torch.ones_like(rows, dtype=torch.bool))
+            for step in range(WARM_UP + SAMPLE):
+                if step == WARM_UP:
+                    began = perf_counter()
+                observations, *_ = env.step(acting.act(observations))
+            # What waits for a GPU is in it, too.
+            observations["actor"].sum().item()
+            cost = (perf_counter() - began) / SAMPLE
+        return cost * env.max_episode_length * sum(passes for _, passes in todo)
 
     def kept(
         self, policy: EvaluatedPolicy, column: FrozenColumn
@@ -100,8 +136,22 @@ class Evaluator:
             policy=policy.digest,
             column=column.digest,
             device=self.device.type,
-            chunk=self._chunk,
+            block=self._block(policy),
         )
+
+    def _block(self, policy: EvaluatedPolicy) -> int:
+        return block_of(policy) if self.device.type == "cpu" else self._chunk
+
+    def _blocks(self, policy: EvaluatedPolicy, num_worlds: int) -> Blocks:
+        # A GPU repeats nothing to the bit, so it need not meet blank worlds.
+        block = self._block(policy) if self.device.type == "cpu" else num_worlds
+        make = partial(policy.make, self.device)
+        return Blocks(make, num_worlds, block, self._num_threads)
+
+    def _start(self, policy: EvaluatedPolicy, kept: EpisodeTable | None) -> int:
+        """Return which scenario to run first: a block is run as a whole."""
+        block = self._block(policy)
+        return len(kept) // block * block if kept is not None else 0
 
     def _run_column(
         self,
@@ -113,8 +163,7 @@ class Evaluator:
         kept, chunk = self.kept(policy, column), self._chunk
         if kept is not None and len(kept) >= n:
             return kept.rows(slice(n))
-        # What ends with a part of a chunk runs that chunk again.
-        start = len(kept) // chunk * chunk if kept is not None else 0
+        start = self._start(policy, kept)
         parts = [kept.rows(slice(start))] if kept is not None else []
         scenarios = column.scenarios(n)
         env = self._make_env(policy, column, min(n, chunk))
@@ -124,9 +173,8 @@ class Evaluator:
             def count(step: int, _: int, rows: range = rows) -> None:
                 tell(rows.start * env.max_episode_length + step * len(rows))
 
-            padded = Padded(policy.make(self.device), chunk)
-            seed = column.noise_seed
-            parts.append(rollout(env, padded, scenarios, seed, count, rows))
+            acting, seed = self._blocks(policy, env.num_envs), column.noise_seed
+            parts.append(rollout(env, acting, scenarios, seed, count, rows))
             if policy.digest is not None:
                 self.cache.write(self._key(policy, column), vars(concatenate(parts)))
         return concatenate(parts)
@@ -147,31 +195,3 @@ class Evaluator:
             )
             self._env = wanted, VelocityEnv(backend, task)
         return self._env[1]
-
-
-class Padded:
-    """A policy that always meets the same number of worlds; those to spare are blank.
-
-    So a scenario gets the same action to the bit, however many run beside it.
-    """
-
-    def __init__(self, policy: Policy, num_worlds: int):
-        self._policy, self._num_worlds = policy, num_worlds
-
-    def reset(self, mask: torch.Tensor) -> None:
-        # Blank worlds begin in every step, so that `mask.all()` keeps its meaning.
-        self._policy.reset(~self._pad(~mask))
-
-    def act(self, observations: TensorDict) -> torch.Tensor:
-        n = len(observations)
-        padded = observations.apply(self._pad, batch_size=[self._num_worlds])
-        actions = self._policy.act(padded)
-        check_actions(actions, self._num_worlds)
-        return actions[:n]
-
-    def _pad(self, values: torch.Tensor) -> torch.Tensor:
-        if len(values) == self._num_worlds:
-            return values
-        blank = values.new_zeros((self._num_worlds, *values.shape[1:]))
-        blank[: len(values)] = values
-        return blank

@@ -6,8 +6,8 @@ hash covers every number, so that two results with one hash met the same conditi
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.robots import REFERENCE, Robot, load_body, load_robot
 from horizon_rl.robots.mjcf import is_mjcf
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.records import dumps, encode, inside
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
@@ -106,6 +106,8 @@ class Suite:
     about: str = ""
     curves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Columns that are one curve against severity, in its order, by the curve's name."""
+    chosen: tuple[str, ...] = ()
+    """Columns to run; empty: all. The hash is that of the whole suite."""
     task: TaskCfg = field(default_factory=TaskCfg)
     success: SuccessCfg = field(default_factory=SuccessCfg)
     catalogue: Catalogue = field(default_factory=paper_catalogue)
@@ -130,15 +132,36 @@ class Suite:
         return int.from_bytes(key, "little")
 
     @cached_property
-    def frozen(self) -> dict[str, "FrozenColumn"]:
-        """Every column's scenarios, by the column's name."""
+    def _all_frozen(self) -> dict[str, "FrozenColumn"]:
         return {column.name: freeze(self, column) for column in self.columns}
+
+    @property
+    def frozen(self) -> dict[str, "FrozenColumn"]:
+        """The scenarios of every column that is run, by the column's name."""
+        columns = self._all_frozen
+        return {name: columns[name] for name in self.chosen or columns}
+
+    @property
+    def distinct(self) -> dict[str, str]:
+        """The first of all columns that are alike but for their name, by their hash."""
+        found: dict[str, str] = {}
+        for name, column in self.frozen.items():
+            found.setdefault(column.digest, name)
+        return found
+
+    def choose(self, names: Sequence[str]) -> "Suite":
+        """Return the suite with only these columns to run, in its own order."""
+        columns = [column.name for column in self.columns]
+        for name in names:
+            if name not in columns:
+                raise InputError(unknown("column", name, columns))
+        return replace(self, chosen=tuple(name for name in columns if name in names))
 
     @cached_property
     def digest(self) -> str:
         """Content hash: whatever can change a result changes it."""
         facts = {
-            "columns": {name: column.digest for name, column in self.frozen.items()},
+            "columns": {name: c.digest for name, c in self._all_frozen.items()},
             "success": encode(self.success),
         }
         return hashlib.sha256(dumps(facts).encode()).hexdigest()

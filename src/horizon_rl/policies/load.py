@@ -32,11 +32,14 @@ class EvaluatedPolicy:
     name: str
     make: Callable[[torch.device], Policy]
     """Returns it on a device, with no past: also one whose episodes have all ended may
-    have traces of it in the last bit."""
+    have traces of it in the last bit. Every call makes one of its own, unless it is
+    shared."""
     digest: str | None = None
     """Content hash; None for Python code, whose results are therefore not kept."""
     action_scale: float | None = None
     """Joint target = default pose + this times the action, rad; None: the suite's."""
+    is_shared: bool = False
+    """Whether `make` returns one and the same: Python code, which may remember."""
 
 
 def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
@@ -52,7 +55,7 @@ def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
     module, colon, attribute = source.rpartition(":")
     if colon and module and attribute.isidentifier():
         policy = as_policy(find_code(source, "policy", ACCEPTED))
-        return EvaluatedPolicy(name, lambda device: policy)
+        return EvaluatedPolicy(name, lambda device: policy, is_shared=True)
     raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
 
 
@@ -138,4 +141,6 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     digest = hashlib.sha256(content).hexdigest()
-    return EvaluatedPolicy(name, lambda device: policy, digest, policy.action_scale)
+    return EvaluatedPolicy(
+        name, lambda device: OnnxPolicy(content), digest, policy.action_scale
+    )

@@ -1,7 +1,7 @@
 """A table as a value; a terminal, Markdown and a page render the same one."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, TypeVar
 
@@ -13,6 +13,8 @@ Item = TypeVar("Item")
 LONG = 16
 """Characters beyond which a heading is the name of something, and may be broken."""
 BAR_WIDTH = 8
+MAX_GAP = 2
+"""Blanks between columns where there are few of them."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,65 @@ def bar(share: float, width: int = BAR_WIDTH) -> Text:
     return Text(filled.ljust(width, "·"), style="cyan")
 
 
+def fit(table: Table, width: int) -> list[Table]:
+    """Break a table that a terminal is too narrow for into several, side by side.
+
+    Each has the first column, which says what a row is about.
+    """
+    widths = [_least_width(table, k) for k in range(len(table.headings))]
+    if sum(widths) + _gap(table) * (len(widths) - 1) <= width:
+        return [table]
+    parts: list[list[int]] = []
+    room = 0
+    for k, own in enumerate(widths[1:], start=1):
+        if not parts or room < own + MAX_GAP:
+            parts.append([0])
+            room = width - widths[0]
+        parts[-1].append(k)
+        room -= own + MAX_GAP
+    return [
+        replace(
+            table,
+            headings=tuple(table.headings[k] for k in part),
+            rows=tuple(tuple(r[k] for k in part if k < len(r)) for r in table.rows),
+            align="".join("l" if table.is_left(k) else "r" for k in part),
+        )
+        for part in parts
+    ]
+
+
+def _least_width(table: Table, column: int) -> int:
+    """Return the width below which a column would lose characters."""
+    heading, is_left = table.headings[column], table.is_left(column)
+    texts = [_to_text(row[column]).plain for row in table.rows if column < len(row)]
+    if table.name_width and column == 0:
+        texts = [line for text in texts for line in wrap(text, table.name_width)]
+    # Some may be broken: text between words, a long name anywhere.
+    texts += [] if _is_long(heading) else [heading]
+    lines = [line for text in texts for line in text.split("\n")]
+    if is_left:
+        # An indentation stays with every word.
+        lines = [
+            " " * (len(line) - len(line.lstrip())) + word
+            for line in lines
+            for word in line.split()
+        ]
+    return max(map(len, lines), default=0)
+
+
+def _is_long(heading: str) -> bool:
+    return max(map(len, heading.split("\n"))) > LONG
+
+
+def _gap(table: Table) -> int:
+    return MAX_GAP if len(table.headings) < 7 else 1
+
+
 def to_rich(table: Table) -> RichTable:
-    """Lay out headings and rows for a terminal of 80 columns."""
-    gap = 2 if len(table.headings) < 7 else 1
+    """Lay out headings and rows for a terminal."""
     rich = RichTable(
         box=None,
-        padding=(0, gap, 0, 0),
+        padding=(0, _gap(table), 0, 0),
         pad_edge=False,
         header_style="bold",
         show_header=any(table.headings),
@@ -81,7 +136,7 @@ def to_rich(table: Table) -> RichTable:
             Text(heading),
             justify="left" if is_left else "right",
             overflow="fold",
-            no_wrap=not is_left and len(max(heading.split("\n"), key=len)) <= LONG,
+            no_wrap=not is_left and not _is_long(heading),
         )
     for row in table.rows:
         cells = list(map(_to_text, row))
@@ -96,7 +151,8 @@ def print_table(console: Console, table: Table) -> None:
     """Print a table with its title above and its notes below."""
     if table.title:
         console.print(Text(table.title, "bold"))
-    console.print(to_rich(table))
+    for number, part in enumerate(fit(table, console.width)):
+        console.print("\n" * bool(number), to_rich(part), sep="", end="")
     for note in table.notes:
         # Not wrapped: it may name a path, which is there to be copied.
         console.print(Text(note, "dim"), soft_wrap=True)

@@ -13,7 +13,8 @@ from math import acos, degrees
 import numpy as np
 import torch
 
-from horizon_rl.evaluation.evaluate import CHUNK, Padded
+from horizon_rl.evaluation.blocks import Padded
+from horizon_rl.evaluation.evaluate import block_of
 from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool
 from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.robots import Robot
@@ -93,7 +94,7 @@ class Session:
         """Hand over to another policy, in mid-stride."""
         self.policy = policy
         made = policy.make(CPU)
-        self._policy = Padded(made, CHUNK) if self._exact else made
+        self._policy = Padded(made, block_of(policy)) if self._exact else made
         self._policy.reset(EVERYONE)
         scale = policy.action_scale
         self.env.action_scale = self.setup.task.action_scale if scale is None else scale
