@@ -8,7 +8,9 @@ driver takes the place of `read` and `drive`; the loop stays as it is.
 """
 
 import argparse
+import hashlib
 import json
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -25,7 +27,11 @@ args = parser.parse_args()
 options = ort.SessionOptions()
 options.intra_op_num_threads = 1  # Leave the robot's other cores alone.
 session = ort.InferenceSession(args.policy, options)
-meta = json.loads(session.get_modelmeta().custom_metadata_map["horizon"])
+texts = session.get_modelmeta().custom_metadata_map
+# The checksum is the last entry, of 84 bytes.
+found = hashlib.sha256(Path(args.policy).read_bytes()[:-84]).hexdigest()
+assert texts.get("horizon_sha256", found) == found, "the policy's file is damaged"
+meta = json.loads(texts["horizon"])
 assert meta["schema"] == 1, "this example understands metadata of schema 1"
 control, joints = meta["control"], {k: np.array(v) for k, v in meta["joints"].items()}
 sign, offset, pose = joints["sign"], joints["offset_rad"], joints["default_pose_rad"]

@@ -1,6 +1,7 @@
 """Exported files act as the actor does."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -104,5 +105,8 @@ def test_file_tells_what_it_is_told_and_nothing_of_the_machine():
     content = to_onnx(actor, {"about": "a test"})
     assert content == to_onnx(actor, {"about": "a test"})
     model = onnx.load_from_string(content)
-    assert [(p.key, p.value) for p in model.metadata_props] == [("about", "a test")]
+    about, checksum = ((p.key, p.value) for p in model.metadata_props)
+    assert about == ("about", "a test")
+    # As docs/deploy.md says.
+    assert checksum == ("horizon_sha256", sha256(content[:-84]).hexdigest())
     assert b".py" not in content

@@ -122,21 +122,32 @@ def test_joints_that_turn_the_other_way_are_turned(exported, go2_xml, tmp_path):
     path = tmp_path / "mine.xml"
     path.write_text(text)
     policy = exported("base-mlp", "--robot", str(path))
-    (entry,) = onnx.load(policy).metadata_props
+    entry, _ = onnx.load(policy).metadata_props
     assert json.loads(entry.value)["joints"]["sign"][0] == -1.0
     walk = run_example(policy, path)
     assert walk.upright
     assert walk.error < 0.15
 
 
+def test_damaged_policy_does_not_walk(exported, go2_xml, tmp_path):
+    content = exported("base-mlp").read_bytes()
+    file = tmp_path / "p.onnx"
+    file.write_bytes(content.replace(b'"action_scale":0.25', b'"action_scale":0.95'))
+    assert file.read_bytes() != content
+    command = [sys.executable, str(EXAMPLE), str(file), str(go2_xml)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "the policy's file is damaged" in done.stderr
+
+
 def with_motors(source: Path, path: Path, torque: float, speed: float) -> Path:
     """Copy a file with other limits in its metadata."""
     model = onnx.load(source)
-    (entry,) = model.metadata_props
+    entry, checksum = model.metadata_props
     meta = json.loads(entry.value)
     meta["joints"]["torque_limit_nm"] = [torque] * 12
     meta["joints"]["velocity_limit_rad_s"] = [speed] * 12
     entry.value = json.dumps(meta)
+    model.metadata_props.remove(checksum)  # It was of other bytes.
     onnx.save(model, path)
     return path
 

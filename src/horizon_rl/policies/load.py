@@ -137,10 +137,11 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
     with needs_extra("onnx"):
         from horizon_rl.policies.onnx import OnnxPolicy
     try:
-        policy = OnnxPolicy(content)
+        policy = OnnxPolicy(content, path.parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    digest = hashlib.sha256(content).hexdigest()
+    whole = policy.content
+    digest = hashlib.sha256(whole).hexdigest()
     return EvaluatedPolicy(
-        name, lambda device: OnnxPolicy(content), digest, policy.action_scale
+        name, lambda device: OnnxPolicy(whole), digest, policy.action_scale
     )

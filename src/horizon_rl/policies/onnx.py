@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import onnxruntime as ort
 import torch
 from tensordict import TensorDict
 
+from horizon_rl.policies.onnx_file import check_content
 from horizon_rl.policies.onnx_graph import METADATA
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
@@ -33,7 +35,10 @@ class OnnxPolicy:
     run once per world, a file with a free first dimension once for all of them.
     """
 
-    def __init__(self, content: bytes):
+    def __init__(self, content: bytes, folder: Path | None = None):
+        """Check and load a file's content; `folder` is where its other files may be."""
+        self.content = content = check_content(content, folder)
+        """All that it runs, weights of other files included."""
         options = ort.SessionOptions()
         # One thread: the engine has the cores, as other programs have those of a robot,
         # and sums come out the same everywhere.

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from horizon_rl.learning import Actor, TransformerActor
 from horizon_rl.learning.attention import rotate, rotation_table, visible
+from horizon_rl.policies.onnx_file import seal
 
 METADATA = "horizon"
 """Key of what we say of a policy in its file, as JSON."""
@@ -105,7 +106,7 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
     """Return an actor as the content of an ONNX file, the same for the same actor.
 
     Inputs are `obs`, `cache` and `valid`, outputs `action`, `next_cache` and
-    `next_valid`. All shapes are fixed, for one robot.
+    `next_valid`. All shapes are fixed, for one robot. The checksum is its last part.
 
     Args:
         actor: What to write.
@@ -136,7 +137,7 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
         del part.metadata_props[:]
     for key, text in (metadata or {}).items():
         model.metadata_props.add(key=key, value=text)
-    return model.SerializeToString(deterministic=True)
+    return seal(model.SerializeToString(deterministic=True))
 
 
 def export_onnx(actor: Actor, path: Path) -> None:
