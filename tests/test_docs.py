@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import COMMANDS, main
-from horizon_rl.curriculum import AdrCfg, DoraemonCfg, LeapCfg
+from horizon_rl.curriculum import AdrCfg, DoraemonCfg, LeapCfg, PlrCfg
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.support.errors import InputError
 
@@ -279,7 +279,8 @@ def test_the_table_of_the_governors_settings_is_that_of_the_code():
 
 
 @pytest.mark.parametrize(
-    ("title", "cfg"), [("ADR", AdrCfg()), ("DORAEMON", DoraemonCfg())]
+    ("title", "cfg"),
+    [("ADR", AdrCfg()), ("DORAEMON", DoraemonCfg()), ("PLR", PlrCfg())],
 )
 def test_the_table_of_a_peers_settings_is_that_of_the_code(title, cfg):
     page = (ROOT / "docs/curriculum.md").read_text()

@@ -34,7 +34,8 @@ class WholeWorlds(SequenceStorage):
     def recurrent_mini_batch_generator(self, num_mini_batches, num_epochs=8):
         for ids in self.minibatch_ids():
             fields = self.minibatch(ids)._asdict()
-            past = fields.pop("past")
+            past, weights = fields.pop("past"), fields.pop("weights")
+            assert weights is None
             yield RolloutStorage.Batch(**fields, hidden_states=(past, None))
 
 

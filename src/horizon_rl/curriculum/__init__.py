@@ -27,6 +27,8 @@ from horizon_rl.curriculum.methods import DoraemonCfg as DoraemonCfg
 from horizon_rl.curriculum.methods import Horizon as Horizon
 from horizon_rl.curriculum.methods import MethodCfgs as MethodCfgs
 from horizon_rl.curriculum.methods import Paper as Paper
+from horizon_rl.curriculum.methods import Plr as Plr
+from horizon_rl.curriculum.methods import PlrCfg as PlrCfg
 from horizon_rl.curriculum.methods import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.methods import check_method as check_method
 from horizon_rl.curriculum.methods import choose_method as choose_method

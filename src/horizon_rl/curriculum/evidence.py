@@ -22,7 +22,7 @@ class Outcomes:
     """Sum of rewards, where the worlds know."""
     values: tuple[tuple[float, ...], ...] = ()
     """The instance's values of the method's `outcome_parameters`, every draw of each, on
-    the scale on which -1 and 1 are the ends of the limit range; of a group, its mark."""
+    the scale on which -1 and 1 are the ends of the limit range; marks as they are."""
     world: tuple[int, ...] = ()
     """The world that it took place in, where the worlds tell."""
 

@@ -36,8 +36,8 @@ class Method(Protocol):
 
     @property
     def outcome_parameters(self) -> tuple[str, ...] | None:
-        """Parameters whose values come with every episode in `Evidence.outcomes`; None:
-        the method needs no single episodes."""
+        """Parameters and marks whose values come with every episode in
+        `Evidence.outcomes`; None: the method needs no single episodes."""
         ...
 
     def start(self, groups: Sequence[str]) -> State:

@@ -17,6 +17,7 @@ from horizon_rl.domains.distribution import place as place
 from horizon_rl.domains.distribution import sample as sample
 from horizon_rl.domains.parameter import Parameter as Parameter
 from horizon_rl.domains.parameter import Range as Range
+from horizon_rl.domains.seeds import FromSeeds as FromSeeds
 from horizon_rl.domains.toml import load_catalogue as load_catalogue
 from horizon_rl.domains.toml import paper_catalogue as paper_catalogue
 from horizon_rl.domains.toml import parse_catalogue as parse_catalogue

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from horizon_rl.domains.catalogue import Catalogue
-from horizon_rl.domains.distribution import Instances, place
-from horizon_rl.domains.parameter import Parameter
+from horizon_rl.domains.distribution import Instances, spread_at
 from horizon_rl.support.errors import InputError, needs_extra, unknown
 
 
@@ -34,16 +33,11 @@ class BetaLevels:
         # of n instances do not depend on n, nor a relative position on the shapes.
         draws = sum(p.draws for p in parameters.values())
         unit = rng.random((n, len(self.shapes) + draws))
-        levels, start = self._levels(unit), len(self.shapes)
-        instances = _marks(levels)
-        for name, parameter in parameters.items():
-            group = name.partition(".")[0]
-            level = levels.get(name, levels.get(group, np.zeros(n)))
-            u = unit[:, start : start + parameter.draws]
-            start += parameter.draws
-            values = _place_at(level, u, parameter)
-            instances[name] = values[:, 0] if parameter.draws == 1 else values
-        return instances
+        levels = self._levels(unit)
+        return {
+            **_marks(levels),
+            **spread_at(catalogue, levels, unit[:, len(self.shapes) :]),
+        }
 
     def sample_levels(
         self, n: int, rng: np.random.Generator
@@ -71,12 +65,3 @@ def _marks(levels: Mapping[str, np.ndarray]) -> Instances:
     for name, level in levels.items():
         marks.setdefault(name.partition(".")[0], []).append(level)
     return {group: np.stack(own, axis=1) for group, own in marks.items()}
-
-
-def _place_at(level: np.ndarray, unit: np.ndarray, parameter: Parameter) -> np.ndarray:
-    """Stretch numbers [n, draws] to the ranges that a parameter has at levels [n]."""
-    base, limit, t = parameter.baseline, parameter.limit, level[:, None]
-    low = base.low + t * (limit.low - base.low)
-    high = base.high + t * (limit.high - base.high)
-    # Rounding must not carry a value past its limit.
-    return np.clip(place(unit, low, high), limit.low, limit.high)

@@ -12,7 +12,17 @@ from horizon_rl.support.errors import InputError
 
 Instances = dict[str, np.ndarray]
 """Values by full parameter name: [n], or [n, draws] where a parameter has several; marks
-by group name, see `Distribution`."""
+by other names, see `Distribution`."""
+SEED = "seed"
+"""Mark of instances that follow from seeds, so that they can be met again."""
+TRAINS = "trains"
+"""Mark of instances that a policy may train on, 1; it is only scored on the others, 0.
+Where a distribution has it, a learner scores all. Else it trains on all, and scores none."""
+SCORE = "score"
+"""What a learner marks an instance with: mean over its steps of the positive value loss,
+which is how much better a step went than the critic had expected, 0 if it went worse."""
+MARKS = SEED, TRAINS, SCORE
+"""Marks that are not those of a group."""
 
 
 class Distribution(Protocol):
@@ -27,9 +37,9 @@ class Distribution(Protocol):
     ) -> Instances:
         """Draw `n` instances; all randomness comes from `rng`.
 
-        Under the name of a group it may add a mark, [n] or [n, -]: what it chose for
-        that group in each instance, such as a level of its own. Marks come back with the
-        episodes to a method whose `outcome_parameters` name the group.
+        Under the name of a group, or one of `MARKS`, it may add a mark, [n] or [n, -]:
+        what it chose in each instance, such as a level of the group's own. Marks come
+        back with the episodes to a method whose `outcome_parameters` name them.
         """
         ...
 
@@ -107,6 +117,32 @@ def spread(catalogue: Catalogue, ranges: Ranges, unit: np.ndarray) -> Instances:
         u = unit[:, column : column + parameter.draws]
         column += parameter.draws
         values = place(u, ranges[name].low, ranges[name].high)
+        instances[name] = values[:, 0] if parameter.draws == 1 else values
+    return instances
+
+
+def spread_at(
+    catalogue: Catalogue, levels: Mapping[str, np.ndarray], unit: np.ndarray
+) -> Instances:
+    """Stretch numbers in [0, 1], [n, all draws], to ranges at each instance's own levels.
+
+    Args:
+        catalogue: The parameters.
+        levels: [n] by group, or by parameter; all else is at level 0.
+        unit: Where in its range each draw lies.
+    """
+    instances, column = {}, 0
+    for name, parameter in catalogue.parameters.items():
+        level = levels.get(
+            name, levels.get(name.partition(".")[0], np.zeros(len(unit)))
+        )
+        u = unit[:, column : column + parameter.draws]
+        column += parameter.draws
+        base, limit, t = parameter.baseline, parameter.limit, level[:, None]
+        low = base.low + t * (limit.low - base.low)
+        high = base.high + t * (limit.high - base.high)
+        # Rounding must not carry a value past its limit.
+        values = np.clip(place(u, low, high), limit.low, limit.high)
         instances[name] = values[:, 0] if parameter.draws == 1 else values
     return instances
 

@@ -1,6 +1,7 @@
 """Learning: transformer and MLP actors, a privileged critic, PPO, snapshots."""
 
 from horizon_rl.learning.algorithm import Algorithm as Algorithm
+from horizon_rl.learning.algorithm import Scoring as Scoring
 from horizon_rl.learning.algorithm import load_state_tensors as load_state_tensors
 from horizon_rl.learning.algorithm import register_algorithm as register_algorithm
 from horizon_rl.learning.algorithm import restore as restore

@@ -1,7 +1,7 @@
 """What a training loop needs of something that learns, and its state as named tensors."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from tensordict import TensorDict
@@ -43,7 +43,11 @@ class Algorithm(Protocol):
     def process_env_step(
         self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Tensor]
     ) -> None:
-        """Store what the actions led to; `extras` has `time_outs` [n]."""
+        """Store what the actions led to.
+
+        `extras` has `time_outs` [n]; and, in all steps or in none, `trains` [n]: 0 in
+        worlds that nothing may be learnt from in this step, else 1.
+        """
 
     def compute_returns(self, obs: TensorDict) -> None:
         """Finish a full rollout; `obs` follows its last step."""
@@ -61,6 +65,18 @@ class Algorithm(Protocol):
 
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""
+
+
+@runtime_checkable
+class Scoring(Protocol):
+    """What an algorithm has besides if it can train by a method that scores instances."""
+
+    def value_losses(self) -> Tensor:
+        """Return how much better every step of a finished rollout went than expected.
+
+        [T, n], 0 where it went worse: the positive part of the advantage.
+        """
+        ...
 
 
 Builder = Callable[[TensorDict, int, int, LearnerCfg, str, Ranks], Algorithm]

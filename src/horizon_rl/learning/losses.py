@@ -4,28 +4,42 @@ import torch
 from torch import Tensor
 
 
+def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the mean of values, with weights whose own mean over a rollout is 1."""
+    return values.mean() if weights is None else (weights * values).mean()
+
+
 def surrogate_loss(
-    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float
+    log_prob: Tensor,
+    old_log_prob: Tensor,
+    advantage: Tensor,
+    clip: float,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the clipped surrogate loss, and the share of ratios outside the range.
 
-    Schulman et al. 2017, eq. 7. All arguments have the same shape.
+    Schulman et al. 2017, eq. 7. All tensors have the same shape; weights as in `weighted_mean`.
     """
     ratio = torch.exp(log_prob - old_log_prob)
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
-    loss = torch.maximum(-advantage * ratio, -advantage * clipped).mean()
-    return loss, (ratio != clipped).float().mean()
+    loss = torch.maximum(-advantage * ratio, -advantage * clipped)
+    clipped_ones = (ratio != clipped).float()
+    return weighted_mean(loss, weights), weighted_mean(clipped_ones, weights)
 
 
 def value_loss(
-    value: Tensor, old_value: Tensor, returns: Tensor, clip: float | None
+    value: Tensor,
+    old_value: Tensor,
+    returns: Tensor,
+    clip: float | None,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """Return the squared error of values; with `clip`, of small changes only."""
     loss = (value - returns).square()
     if clip is not None:
         near = old_value + (value - old_value).clamp(-clip, clip)
         loss = torch.maximum(loss, (near - returns).square())
-    return loss.mean()
+    return weighted_mean(loss, weights)
 
 
 def adapted_rate(

@@ -72,6 +72,8 @@ class Ppo:
             ended = extras["time_outs"].to(self._device).unsqueeze(1)
             storage.rewards[step] += self.cfg.gamma * storage.values[step] * ended
         storage.dones[step, :, 0] = dones
+        if "trains" in extras:
+            storage.weigh(extras["trains"])
         storage.step += 1
         self.actor.reset(dones)
 
@@ -81,8 +83,16 @@ class Ppo:
             values.copy_(obs[name])
         self._returns()
         advantages = self.storage.advantages
-        mean, std = self.ranks.moments(advantages)
+        weights = self.storage.weights
+        mean, std = (
+            self.ranks.moments(advantages) if weights is None else self._weigh(weights)
+        )
         advantages.sub_(mean).div_(std + 1e-8)
+
+    def value_losses(self) -> Tensor:
+        """See `Scoring`; to be called after `compute_returns`."""
+        gains = self.storage.returns - self.storage.values
+        return gains.squeeze(-1).clamp(min=0.0)
 
     def cut(self, mask: Tensor) -> None:
         """End episodes from outside: worlds in `mask` [n] were reset.
@@ -159,6 +169,20 @@ class Ppo:
         last_values = self.critic(storage.last_observations)
         fill_returns(storage.returns, *rollout, last_values, cfg.gamma, cfg.lam)
         storage.advantages.copy_(storage.returns - storage.values)
+
+    def _weigh(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Scale weights to a mean of 1; return the moments of what counts, of all ranks."""
+        advantages = self.storage.advantages
+
+        def average(values: Tensor) -> Tensor:
+            mean = values.mean()
+            self.ranks.average(mean)
+            return mean
+
+        # They may all be 0; and stay so.
+        weights.div_(average(weights).clamp(min=1e-8))
+        mean = average(weights * advantages)
+        return mean, average(weights * (advantages - mean).square()).sqrt()
 
     def _refuse(self, refused: list[bool]) -> NonFiniteError:
         """Clean up after a refused step and say what was wrong."""

@@ -26,6 +26,8 @@ class Minibatch(NamedTuple):
     """Mean and standard deviation of the actions, when they were taken."""
     past: History | None
     """What came before whole worlds; None of single steps."""
+    weights: Tensor | None = None
+    """How much each step counts in a loss, see `SequenceStorage`; None: all the same."""
 
 
 class SequenceStorage(RolloutStorage):
@@ -41,6 +43,9 @@ class SequenceStorage(RolloutStorage):
 
     history: History | None = None
     """What the actor remembered when the rollout began; None without a memory."""
+    weights: Tensor | None = None
+    """[T, n, 1] 0 for steps that nothing is learnt from, with a mean of 1 over all ranks'
+    rollouts; None where all steps count, which is the rule."""
 
     def __init__(
         self,
@@ -74,6 +79,13 @@ class SequenceStorage(RolloutStorage):
         for own, given in zip(self.history, history, strict=True):
             own.copy_(given)
 
+    @torch.inference_mode(False)
+    def weigh(self, weights: Tensor) -> None:
+        """Set the weights [n] of the present step; from the first rollout on, or never."""
+        if self.weights is None:
+            self.weights = torch.zeros_like(self.rewards)
+        self.weights[self.step, :, 0] = weights
+
     def minibatch_ids(self) -> Iterator[Tensor]:
         """Cut the rollout into minibatches, pass by pass: ids of worlds or of steps."""
         total = self.minibatch_size * self.cfg.num_minibatches
@@ -104,4 +116,5 @@ class SequenceStorage(RolloutStorage):
             old_actions_log_prob=pick(self.actions_log_prob),
             old_distribution_params=tuple(map(pick, self.distribution_params)),
             past=past,
+            weights=None if self.weights is None else pick(self.weights),
         )

@@ -8,7 +8,12 @@ import torch
 from rsl_rl.models import MLPModel
 from torch import Tensor, nn
 
-from horizon_rl.learning.losses import adapted_rate, surrogate_loss, value_loss
+from horizon_rl.learning.losses import (
+    adapted_rate,
+    surrogate_loss,
+    value_loss,
+    weighted_mean,
+)
 from horizon_rl.learning.networks import Actor
 from horizon_rl.learning.storage import Minibatch, SequenceStorage
 from horizon_rl.support.graphs import Recorded, compiled
@@ -70,6 +75,13 @@ class GuardedAdam(torch.optim.Adam):
     def rate(self) -> Tensor:
         """The learning rate, a scalar on the device; write into it to change it."""
         return self.param_groups[0]["lr"]
+
+    def step_unless(self, idle: Tensor) -> None:
+        """Take a step, but none where `idle` is true: nor does momentum go on."""
+        refused = self.found_inf.clone()
+        self.found_inf.copy_(torch.maximum(refused, idle))
+        self.step()
+        self.found_inf.copy_(refused)
 
     def named_tensors(self) -> dict[str, Tensor]:
         """Return the step counter and the moments of every parameter."""
@@ -178,13 +190,15 @@ class GradientSteps:
 
     def loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a minibatch and figures about it, all on the device."""
-        actor, cfg = self.actor, self.cfg
+        actor, cfg, weights = self.actor, self.cfg, batch.weights
+        per_step = None if weights is None else weights.squeeze(-1)
         self.evaluate_policy(batch)
         surrogate, clip_fraction = surrogate_loss(
             actor.get_output_log_prob(batch.actions),
             batch.old_actions_log_prob.squeeze(-1),
             batch.advantages.squeeze(-1),
             cfg.clip,
+            per_step,
         )
         with self._precision():
             value = self.critic(batch.observations)
@@ -193,12 +207,14 @@ class GradientSteps:
             batch.values,
             batch.returns,
             cfg.clip if cfg.clip_value_loss else None,
+            weights,
         )
-        entropy = actor.output_entropy.mean()
+        entropy = weighted_mean(actor.output_entropy, per_step)
         with torch.no_grad():
-            kl = actor.get_kl_divergence(
+            divergence = actor.get_kl_divergence(
                 batch.old_distribution_params, actor.output_distribution_params
-            ).mean()
+            )
+            kl = weighted_mean(divergence, per_step)
         loss = surrogate + cfg.value_coef * values - self.entropy_coef * entropy
         figures = {
             "surrogate": surrogate,
@@ -251,6 +267,11 @@ class GradientSteps:
             # Once refused, always refused: until the host knows, nothing may follow.
             refused = torch.maximum(self.optimizer.found_inf, ~norm.isfinite())
             self.optimizer.found_inf.copy_(refused)
-        self.optimizer.step()
+        if self.storage.weights is None:
+            self.optimizer.step()
+        else:
+            # All weights may be 0. As norms, since all ranks must do the same.
+            norms = [figures[f"{name}_grad_norm"] for name in self.models]
+            self.optimizer.step_unless(torch.stack(norms).sum() == 0.0)
         figures |= {"learning_rate": rate, "refused": self.optimizer.found_inf}
         self._figures_row.copy_(torch.stack([figures[name] for name in self._columns]))

@@ -15,6 +15,7 @@ import numpy as np
 from mjbatch import Batch
 
 from horizon_rl.domains import Catalogue, Distribution, Instances
+from horizon_rl.domains.distribution import MARKS
 from horizon_rl.physics import effects as known_effects
 from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, draft_pool
 from horizon_rl.physics.effects import Effect
@@ -60,7 +61,7 @@ class Pool:
     body: np.ndarray
     """[n, 5] the body, `BODY_DESCRIPTORS`."""
     marks: dict[str, np.ndarray] = field(default_factory=dict)
-    """[n] what a distribution chose for a group, by the group's name; see there."""
+    """[n] what a distribution chose, by the name of a group or its own; see there."""
 
     def __len__(self) -> int:
         return len(self.body_ids)
@@ -80,7 +81,8 @@ def sample_pool(
         raise InputError(f"{asked}; at least 1 of each is needed")
     body_ids = rng.integers(len(robots), size=n)
     drawn = distribution.sample(catalogue, n, rng)
-    marks = {name: drawn.pop(name) for name in catalogue.names if name in drawn}
+    names = (*catalogue.names, *MARKS)
+    marks = {name: drawn.pop(name) for name in names if name in drawn}
     pool = build_pool(robots, catalogue, drawn, body_ids, effects)
     return replace(pool, marks=marks) if marks else pool
 

@@ -43,7 +43,8 @@ class RehearsalCfg(MethodCfgs):
     """HORIZON (horizon), the paper's rule (paper), its ablations joint, feasibility-only,
     no-rollback and no-restore; automatic domain randomisation (adr), one difficulty moved
     by success and failure (scalar-adr), the widest distribution under which enough
-    episodes succeed (doraemon); or a control: fixed, linear, wide, base."""
+    episodes succeed (doraemon), instances met again by what is learnt from them (plr); or
+    a control: fixed, linear, wide, base."""
     seed: int = 0
     """Seed of the learner's hidden ceilings and of all noise."""
     linear_phases: int = 50

@@ -7,6 +7,8 @@ import numpy as np
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains.distribution import (
+    SCORE,
+    TRAINS,
     AtLevels,
     Distribution,
     Instances,
@@ -39,7 +41,7 @@ class SyntheticWorlds(Worlds):
 
     def begin(self, phase: int, distribution: Distribution) -> None:
         self._phase, self._distribution = phase, distribution
-        self.levels = self._levels_of(distribution, phase)
+        self.levels, self.trains = self._levels_of(distribution, phase)
         rng = phase_rng(self._seed, phase)
         self._noise = self._cfg.noise * rng.standard_normal(4)
 
@@ -70,7 +72,7 @@ class SyntheticWorlds(Worlds):
         found = {}
         for name, wanted in sets.items():
             noise = self._noise[2:] if name == "checkpoint" else (0.0, 0.0)
-            levels = self._levels_of(wanted.distribution, wanted.phase or 0)
+            levels, _ = self._levels_of(wanted.distribution, wanted.phase or 0)
             length, error, value = perform(policy, levels, self._cfg)
             on_error, on_value = (1.0 + 0.5 * float(x) for x in noise)
             drawn = phase_rng(self._seed, wanted.phase or 0, rank=1).standard_normal()
@@ -84,19 +86,21 @@ class SyntheticWorlds(Worlds):
     def _single_episodes(self, groups: tuple[str, ...]) -> Episodes:
         """Return episodes that end in a fall or last, each at its instance's levels."""
         levels, marks = self._draw(self._distribution, self._phase)
-        if unknown := set(groups) - set(marks):
+        if unknown := {*groups} - {*marks, SCORE}:
             raise InputError(
                 "the synthetic learner knows marks of groups only, not "
                 + ", ".join(sorted(unknown))
             )
         rng, cfg = phase_rng(self._seed, self._phase, rank=2), self._cfg
         luck, noise = rng.random(EPISODES), cfg.noise * rng.standard_normal(EPISODES)
-        length, error, value = np.empty((3, EPISODES))
+        length, error, value, expected = np.empty((4, EPISODES))
         for k in range(EPISODES):
             here = {group: float(each[k]) for group, each in levels.items()}
             fell = luck[k] < fall_rate(self._acted, here, cfg)
             length[k] = FALLEN if fell else 1.0
-            _, error[k], value[k] = perform(self._acted, here, cfg)
+            expected[k], error[k], value[k] = perform(self._acted, here, cfg)
+        # What a critic that knows the instance would have been too pessimistic by.
+        marks = marks | {SCORE: np.maximum(length - expected, 0.0)}
         # A group may have several marks.
         columns = [marks[group].reshape(EPISODES, -1) for group in groups]
         return Episodes(
@@ -120,12 +124,21 @@ class SyntheticWorlds(Worlds):
             )
         return distribution.sample_levels(EPISODES, phase_rng(self._seed, phase, 3))
 
-    def _levels_of(self, distribution: Distribution, phase: int) -> Mapping[str, float]:
-        """Return the levels that count for a whole phase, or a probe."""
+    def _levels_of(
+        self, distribution: Distribution, phase: int
+    ) -> tuple[Mapping[str, float], bool]:
+        """Return the levels that count for a whole phase, or a probe.
+
+        And whether the policy may learn from any of its instances.
+        """
         if isinstance(distribution, AtLevels):
-            return distribution.levels
-        levels, _ = self._draw(distribution, phase)
-        return {g: float(np.quantile(each, LEARNT)) for g, each in levels.items()}
+            return distribution.levels, True
+        levels, marks = self._draw(distribution, phase)
+        trains = marks.get(TRAINS, np.ones(EPISODES)) > 0.0
+        some = bool(trains.any())
+        rows = trains if some else slice(None)
+        own = {g: float(np.quantile(e[rows], LEARNT)) for g, e in levels.items()}
+        return own, some
 
     def _steps(self, length: float) -> float:
         """Return a length in control steps; noise may not take it out of bounds."""
@@ -147,7 +160,8 @@ class SyntheticLearner(Learner):
     def begin(self, worlds: SyntheticWorlds) -> None: ...
 
     def iterate(self, worlds: SyntheticWorlds) -> Iteration:
-        self._policy = train(self._policy, worlds.levels, self._cfg)
+        if worlds.trains:
+            self._policy = train(self._policy, worlds.levels, self._cfg)
         worlds.step(self._policy)
         return Iteration()
 

@@ -166,6 +166,11 @@ class VelocityEnv:
         self._lengths.copy_(lengths)
 
     @property
+    def rows(self) -> torch.Tensor:
+        """[n] the scenario that each world is in; changes with the next step."""
+        return self._rows
+
+    @property
     def command(self) -> torch.Tensor:
         """[n, 3] what each robot is asked to do in the coming step."""
         last = self._table.commands.shape[1] - 1

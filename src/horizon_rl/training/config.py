@@ -30,7 +30,8 @@ class TrainCfg(MethodCfgs):
     """HORIZON (horizon), the paper's own rule (paper), that rule's ablations joint,
     feasibility-only, no-rollback and no-restore; automatic domain randomisation (adr),
     one difficulty moved by success and failure (scalar-adr), the widest distribution under
-    which enough episodes succeed (doraemon); or a control: fixed, linear, wide, base."""
+    which enough episodes succeed (doraemon), instances met again by what is learnt from
+    them (plr); or a control: fixed, linear, wide, base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""

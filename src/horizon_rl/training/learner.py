@@ -9,6 +9,7 @@ import torch
 from horizon_rl.curriculum import State
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import (
+    Scoring,
     build_learner,
     load_state_tensors,
     restore,
@@ -71,6 +72,8 @@ class TorchLearner(Learner):
                 algorithm.process_env_step(observations, reward, done, extras)
                 total += reward.mean()
             algorithm.compute_returns(worlds.observations)
+            if worlds.scores:
+                worlds.scores.add(self._score())
         timer.mark()
         figures = algorithm.update()
         timer.mark()
@@ -89,6 +92,16 @@ class TorchLearner(Learner):
             tracking_error=error / num_ended if num_ended else None,
             figures=figures,
         )
+
+    def _score(self) -> torch.Tensor:
+        """Return the value losses of the rollout, [T, n]."""
+        if not isinstance(self.algorithm, Scoring):
+            raise InputError(
+                f"method {self.cfg.method} needs an algorithm that scores steps; "
+                f"'{self.cfg.learner.algorithm}' does not. Accepted: ppo, or one with "
+                "value_losses()"
+            )
+        return self.algorithm.value_losses()
 
     def snapshot(self) -> Any:
         return take_snapshot(self.algorithm)

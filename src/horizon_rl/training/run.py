@@ -21,6 +21,7 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.curriculum.entry import is_on_hold, last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
+from horizon_rl.domains.distribution import MARKS
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
@@ -84,7 +85,7 @@ class Run(Recorder):
         method = cfg.make_method(catalogue, ranks.size)
         method.start(groups)  # Refuses what cannot start before worlds are built.
         for parameter in method.outcome_parameters or ():
-            known = (*catalogue.parameters, *catalogue.names)
+            known = (*catalogue.parameters, *catalogue.names, *MARKS)
             if parameter not in known:
                 raise InputError(unknown("parameter", parameter, known))
         run = cls(cfg, catalogue, path, device, ranks)

@@ -13,7 +13,7 @@ from torch import Tensor
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains import Catalogue
-from horizon_rl.domains.distribution import AtLevels, Distribution
+from horizon_rl.domains.distribution import SCORE, TRAINS, AtLevels, Distribution
 from horizon_rl.physics import make_backend, sample_pool
 from horizon_rl.robots import (
     REFERENCE,
@@ -38,6 +38,7 @@ from horizon_rl.task import (
 )
 from horizon_rl.training.config import TrainCfg, fixed_levels
 from horizon_rl.training.protocols import Worlds
+from horizon_rl.training.scores import RowScores
 
 GATED = ("candidate", "checkpoint", "reference")
 """Probes that gate C compares."""
@@ -92,6 +93,8 @@ class SimulatedWorlds(Worlds):
             self._draw_scenarios(AtLevels({}), 4, rng), 0
         )
         """What the worlds show now."""
+        self.scores: RowScores | None = None
+        """Scores of the phase's scenarios, where its distribution asks for them."""
         self._scenarios: Scenarios | None = None
         self._drawn_ahead: dict[tuple[int, str], Future[Draw]] = {}
         has_probes = ranks.leads and cfg.num_probed > 0
@@ -104,6 +107,8 @@ class SimulatedWorlds(Worlds):
         # Of what was drawn, the other outcome of the phase before is of no use now.
         self._drawn_ahead = {k: d for k, d in self._drawn_ahead.items() if k[0] > phase}
         self._scenarios = draw.scenarios
+        trains = draw.scenarios.pool.marks.get(TRAINS)
+        self.scores = None if trains is None else RowScores(trains, self.env.device)
         torch.manual_seed(draw.torch_seed)
         self.observations = self.env.begin(draw.scenarios, draw.env_seed)
         if self.cfg.stagger:
@@ -122,8 +127,10 @@ class SimulatedWorlds(Worlds):
         worker.shutdown(wait=False)
 
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
+        # Noted before: a step gives worlds that end an episode their next row.
+        noted = self.scores.note(self.env.rows) if self.scores else {}
         self.observations, reward, done, extras = self.env.step(actions)
-        return self.observations, reward, done, extras
+        return self.observations, reward, done, extras | noted
 
     def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
         """Return the episodes of all ranks; a row is counted over the ranks' rows."""
@@ -205,9 +212,11 @@ class SimulatedWorlds(Worlds):
         return draw_scenarios(pool, self.cfg.task, rng)
 
     def _known(self, names: tuple[str, ...]) -> np.ndarray:
-        """Return the values of parameters, and marks of groups, of every row, [rows, -]."""
+        """Return the values of parameters and marks of every row, [rows, -]."""
         assert self._scenarios is not None
         pool, columns, start = self._scenarios.pool, dict(self._scenarios.pool.marks), 0
+        if self.scores:
+            columns[SCORE] = self.scores.means()
         for name, parameter in self.catalogue.parameters.items():
             columns[name] = pool.parameters[:, start : start + parameter.draws]
             start += parameter.draws

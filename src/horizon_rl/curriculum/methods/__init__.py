@@ -12,6 +12,8 @@ from horizon_rl.curriculum.methods.doraemon import Doraemon as Doraemon
 from horizon_rl.curriculum.methods.doraemon import DoraemonCfg as DoraemonCfg
 from horizon_rl.curriculum.methods.horizon import Horizon as Horizon
 from horizon_rl.curriculum.methods.paper import Paper as Paper
+from horizon_rl.curriculum.methods.plr import Plr as Plr
+from horizon_rl.curriculum.methods.plr import PlrCfg as PlrCfg
 from horizon_rl.curriculum.methods.scalar_adr import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.scouting import LeapCfg
 from horizon_rl.support.errors import InputError, require, unknown
@@ -34,6 +36,8 @@ class MethodCfgs:
     """ADR: how its bounds are tested and moved."""
     doraemon: DoraemonCfg = field(default_factory=DoraemonCfg)
     """DORAEMON: its threshold and step, and where it starts."""
+    plr: PlrCfg = field(default_factory=PlrCfg)
+    """PLR: its buffer, and what is met again how often."""
 
 
 def check_method(name: str) -> None:
