@@ -254,7 +254,7 @@ PHASES = st.lists(
 
 
 @given(PHASES, st.integers(1, 6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_whatever_the_evidence(phases, size):
     method = plr(buffer=size)
     first, second = (Curriculum(GROUPS, method) for _ in range(2))
@@ -266,8 +266,8 @@ def test_whatever_the_evidence(phases, size):
         known = buffer(first)
         assert len(known) == min(size, len(known)) and set(known) <= set(met)
         assert all(known[seed][1] == met[seed] for seed in known)
-        if phase:
-            # Whoever scored highest in a phase is met again.
+        if phase and size > 1:
+            # The highest score stays; a buffer of one may hold what is stale instead.
             scores = read_scores(evidence(*phase).outcomes)
             assert max(scores.values()) <= max(score for score, _ in known.values())
         proposal = cast(PlrProposal, first.ask())
