@@ -20,8 +20,8 @@ def draw(bounds, share=0.4, n=N):
 
 def test_the_share_lies_at_bounds_evenly_one_of_all():
     drawn = draw(GROUPS)
-    mass, com = drawn["mass"] == 1.0, drawn["com"] == 1.0
-    assert not np.any(mass & com)
+    mass, com = drawn["bound"] == 1.0, drawn["bound"] == 2.0
+    assert set(drawn["bound"]) == {0.0, 1.0, 2.0}
     error = 4 * np.sqrt(0.2 * 0.8 / N)
     assert mass.mean() == pytest.approx(0.2, abs=error)
     assert com.mean() == pytest.approx(0.2, abs=error)
@@ -29,7 +29,7 @@ def test_the_share_lies_at_bounds_evenly_one_of_all():
 
 def test_at_a_groups_bound_every_draw_is_at_one_end_and_the_rest_is_uniform():
     drawn, ranges = draw(GROUPS), PAPER.ranges(GROUPS)
-    at, offset = drawn["com"] == 1.0, ranges["com.offset"]
+    at, offset = drawn["bound"] == 2.0, ranges["com.offset"]
     values = drawn["com.offset"]
     ends = np.isclose(values, offset.low) | np.isclose(values, offset.high)
     assert ends[at].all() and not ends[~at].any()
@@ -37,7 +37,7 @@ def test_at_a_groups_bound_every_draw_is_at_one_end_and_the_rest_is_uniform():
     assert high.mean(axis=0) == pytest.approx([0.5] * 3, abs=0.06)
     assert np.abs(np.corrcoef(high.T) - np.eye(3)).max() < 0.1, "each end on its own"
     # The other groups are uniform, at a bound of this one and elsewhere.
-    for rows in (at, drawn["mass"] == 0.0):
+    for rows in (at, drawn["bound"] != 1.0):
         scale, mass = drawn["mass.scale"][rows], ranges["mass.scale"]
         quarters = np.histogram(scale, bins=4, range=(mass.low, mass.high))[0]
         assert quarters / rows.sum() == pytest.approx([0.25] * 4, abs=0.05)
@@ -51,10 +51,10 @@ def test_ends_of_parameters_move_on_their_own():
     assert ranges["com.offset"] == PAPER.ranges({})["com.offset"]
     drawn = draw(ENDS)
     for mark, end in ((1.0, 0.65), (2.0, 1.49)):
-        at = drawn["mass"] == mark
+        at = drawn["bound"] == mark
         assert at.mean() == pytest.approx(0.4 / 3, abs=0.02)
         assert drawn["mass.scale"][at] == pytest.approx(end)
-    at = drawn["com"] == 1.0
+    at = drawn["bound"] == 3.0
     assert drawn["com.offset"][at] == pytest.approx(ranges["com.offset"].high)
 
 
@@ -69,9 +69,8 @@ def test_first_instances_do_not_depend_on_how_many_are_drawn():
 
 
 def test_without_a_share_none_lies_at_a_bound():
-    assert not draw(GROUPS, share=0.0, n=500)["mass"].any()
-    drawn = draw(GROUPS, share=1.0, n=500)
-    assert np.all(drawn["mass"] + drawn["com"] == 1.0)
+    assert not draw(GROUPS, share=0.0, n=500)["bound"].any()
+    assert draw(GROUPS, share=1.0, n=500)["bound"].all()
 
 
 @pytest.mark.parametrize("bounds", [GROUPS, ENDS])
@@ -81,8 +80,8 @@ def test_levels_are_those_of_the_bound_or_below(bounds):
     levels, marks = distribution.sample_levels(500, np.random.default_rng(0))
     of_mass = [level for name, level in bounds.items() if name.startswith("mass")]
     for mark, level in enumerate(of_mass, start=1):
-        assert (levels["mass"][marks["mass"] == mark] == level).all()
-    inside = levels["mass"][marks["mass"] == 0.0]
+        assert (levels["mass"][marks["bound"] == mark] == level).all()
+    inside = levels["mass"][marks["bound"] == 0.0]
     assert 0.0 <= inside.min() and inside.max() <= np.mean(of_mass)
 
 

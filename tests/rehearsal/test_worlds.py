@@ -134,14 +134,14 @@ def test_single_episodes_fall_as_often_as_their_levels_say():
 
 def test_single_episodes_have_their_marks_and_their_own_levels():
     wide = AtBounds({"mass": 0.6}, share=0.5)
-    worlds, found = single_episodes(wide, ("mass",))
+    worlds, found = single_episodes(wide, ("bound",))
     assert found.values is not None
     at_bound = found.values[:, 0] == 1.0
     assert 0.4 < at_bound.mean() < 0.6
     lasted = found.length / worlds.max_length
     assert lasted[at_bound].mean() < 0.3 < 0.6 < lasted[~at_bound].mean()
     assert worlds.levels["mass"] == pytest.approx(0.6), "what it is trained at"
-    _, again = single_episodes(wide, ("mass",))
+    _, again = single_episodes(wide, ("bound",))
     np.testing.assert_array_equal(found.length, again.length)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from horizon_rl.domains.catalogue import Catalogue
-from horizon_rl.domains.distribution import Instances, spread
+from horizon_rl.domains.distribution import BOUND, Instances, spread
 from horizon_rl.domains.parameter import Range
 
 LOW, HIGH = "low", "high"
@@ -18,8 +18,7 @@ class AtBounds:
 
     At a group's bound every draw of its parameters is at one end of its range, each end
     as likely as the other. At one end of a parameter, all its draws are there. All else
-    is uniform. The mark of a group tells which of its bounds an instance lies at: 1 is
-    the first; 0 is none.
+    is uniform. The mark tells which of the bounds an instance lies at, if any.
     """
 
     bounds: Mapping[str, float]
@@ -45,8 +44,8 @@ class AtBounds:
                     part[rows] = part[rows] >= 0.5
                 elif owner == name:
                     part[rows] = bound.endswith(HIGH)
-        marks = self._marks(chosen)
-        return {**spread(catalogue, self.ranges(catalogue), unit), **marks}
+        drawn = spread(catalogue, self.ranges(catalogue), unit)
+        return {**drawn, BOUND: chosen + 1.0}
 
     def ranges(self, catalogue: Catalogue) -> dict[str, Range]:
         """Return the range of every parameter."""
@@ -76,21 +75,13 @@ class AtBounds:
             for bound in bounds:
                 at = chosen == list(self.bounds).index(bound)
                 levels[group][at] = self.bounds[bound]
-        return levels, self._marks(chosen)
+        return levels, {BOUND: chosen + 1.0}
 
     def _choose(self, unit: np.ndarray) -> np.ndarray:
         """Return the bound that each instance lies at, by its number; -1 is none."""
         at_bound = unit < self.share
         index = unit / max(self.share, 1e-12) * len(self.bounds)
         return np.where(at_bound, index, -1.0).astype(int)
-
-    def _marks(self, chosen: np.ndarray) -> Instances:
-        marks, numbers = {}, {bound: k for k, bound in enumerate(self.bounds)}
-        for group, bounds in bounds_by_group(self.bounds).items():
-            marks[group] = np.zeros(len(chosen))
-            for mark, bound in enumerate(bounds, start=1):
-                marks[group][chosen == numbers[bound]] = mark
-        return marks
 
 
 def bounds_by_group(bounds: Iterable[str]) -> dict[str, list[str]]:

@@ -13,6 +13,8 @@ from horizon_rl.support.errors import InputError
 Instances = dict[str, np.ndarray]
 """Values by full parameter name: [n], or [n, draws] where a parameter has several; marks
 by other names, see `Distribution`."""
+BOUND = "bound"
+"""Mark of instances that lie at a bound of the ranges: its number, from 1 on; 0: none."""
 SEED = "seed"
 """Mark of instances that follow from seeds, so that they can be met again."""
 TRAINS = "trains"
@@ -21,7 +23,7 @@ Where a distribution has it, a learner scores all. Else it trains on all, and sc
 SCORE = "score"
 """What a learner marks an instance with: mean over its steps of the positive value loss,
 which is how much better a step went than the critic had expected, 0 if it went worse."""
-MARKS = SEED, TRAINS, SCORE
+MARKS = BOUND, SEED, TRAINS, SCORE
 """Marks that are not those of a group."""
 
 

@@ -26,6 +26,7 @@ from horizon_rl.curriculum.method import (
 from horizon_rl.curriculum.state import Decision, Proposal, State, describe_levels
 from horizon_rl.domains.bounds import HIGH, LOW, AtBounds, bounds_by_group
 from horizon_rl.domains.catalogue import Catalogue
+from horizon_rl.domains.distribution import BOUND
 from horizon_rl.support.errors import InputError, require
 
 EPISODES = {"group": 128, "parameter": 20}
@@ -122,9 +123,7 @@ class Adr(WholePhases):
     plan: Plan = field(default_factory=Plan)
     """The groups and their parameters, and how many updates the run allows."""
 
-    @property
-    def outcome_parameters(self) -> tuple[str, ...]:
-        return self.plan.catalogue.names
+    outcome_parameters = (BOUND,)
 
     @property
     def bounds(self) -> tuple[str, ...]:
@@ -206,15 +205,9 @@ class Adr(WholePhases):
         """
         if not outcomes:
             return dict(buffers)
-        names, size = self.outcome_parameters, len(outcomes)
-        flat = chain.from_iterable(outcomes.values)
-        marks = np.fromiter(flat, float, size * len(names)).reshape(size, len(names))
-        # A group's marks count its own bounds, from 1 on; here all are counted.
-        sizes = [len(mine) for mine in bounds_by_group(buffers).values()]
-        before = np.cumsum([0, *sizes[:-1]])
-        rows, columns = np.nonzero(marks)
-        at = np.zeros(size, dtype=int)
-        at[rows] = before[columns] + marks[rows, columns]
+        at = np.fromiter(chain.from_iterable(outcomes.values), float).astype(int)
+        if len(at) != len(outcomes):
+            raise InputError("adr needs to know the bound of every episode")
         totals = [
             np.bincount(at, weights, minlength=len(buffers) + 1)
             for weights in (None, outcomes.length, outcomes.tracking_error)
