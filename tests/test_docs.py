@@ -115,7 +115,7 @@ def test_every_command_in_the_docs_works(
 def help_of(*command: str) -> str:
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
-        main([*command, "--help"])
+        main([*command, "--help-all"])
     return text.getvalue()
 
 

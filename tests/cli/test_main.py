@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -28,6 +29,25 @@ def test_help_explains_every_command(name, capsys):
         main([name, "--help"])
     assert exit_.value.code == 0
     assert f"usage: horizon {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_waits_for_no_simulator(name):
+    code = "import sys; from horizon_rl.cli import main\ntry: main(sys.argv[1:])\n"
+    code += "finally: print('torch' in sys.modules, 'mujoco' in sys.modules)"
+    command = [sys.executable, "-c", code, name, "--help"]
+    began = time.monotonic()
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "False False"
+    # Far above what it takes, for a busy machine; torch alone would take longer.
+    assert time.monotonic() - began < 6.0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_no_words_of_python(name, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help-all"])
+    assert "None" not in capsys.readouterr().out
 
 
 def test_unknown_command_is_answered_with_a_suggestion_and_code_2(capsys):

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 import torch
 
 from horizon_rl.cli import main
-from horizon_rl.cli.train import default
+from horizon_rl.cli.train_flags import default
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.support.errors import NonFiniteError

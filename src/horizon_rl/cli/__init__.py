@@ -2,7 +2,8 @@
 
 Every command is a module here with a dataclass, whose fields are its flags, and a
 function `run`. Only the module of the command that is run gets imported: `horizon
-domains` must not wait for torch.
+domains` must not wait for torch. Nor must any `--help`: commands that need torch have
+their flags in a module of their own.
 """
 
 import os
@@ -12,10 +13,9 @@ from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 
-import tyro
-
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
+from horizon_rl.cli.parse import parse
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError, RunError, unknown
 
@@ -40,6 +40,8 @@ COMMANDS = {
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
     "bench": ("BenchCmd", "what the parts cost on this machine"),
 }
+HEAVY = ("train", "eval", "export", "play")
+"""Commands that need torch to run: `train_flags.py` has the flags of `train.py`."""
 
 
 def main(args: list[str] | None = None) -> int:
@@ -86,17 +88,11 @@ def _dispatch(args: list[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise InputError(unknown("command", name, COMMANDS))
-    module = import_module(f"horizon_rl.cli.{name}")
-    kind, rest = getattr(module, COMMANDS[name][0]), args[1:]
-    cmd = tyro.cli(
-        kind,
-        prog=f"horizon {name}",
-        args=rest,
-        # A command whose defaults depend on its flags says so itself.
-        default=module.default(rest) if hasattr(module, "default") else None,
-        config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagCreatePairsOff),
-    )
-    module.run(cmd)
+    place = f"{name}_flags" if name in HEAVY else name
+    flags = import_module(f"horizon_rl.cli.{place}")
+    cmd = parse(name, flags, getattr(flags, COMMANDS[name][0]), args[1:])
+    if cmd is not None:
+        import_module(f"horizon_rl.cli.{name}").run(cmd)
     return 0
 
 

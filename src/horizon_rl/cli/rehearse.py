@@ -38,6 +38,8 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import dumps
 
+ADVANCED = ("catalogue", "pace")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RehearseCmd:

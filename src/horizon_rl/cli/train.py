@@ -3,28 +3,24 @@
 import signal
 import sys
 import time
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import Annotated, get_args
 
-import tyro
 from rich.live import Live
 
 from horizon_rl.cli.common import (
-    CatalogueFlag,
     Terminal,
     read_catalogue,
     refuse_changes,
 )
+from horizon_rl.cli.train_flags import RUNS, TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.runs.find import new_run_path
-from horizon_rl.runs.paths import checkpoint_folder, journals_under
+from horizon_rl.runs.paths import checkpoint_folder
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.show.actions import describe_phases
 from horizon_rl.support.errors import (
@@ -33,7 +29,6 @@ from horizon_rl.support.errors import (
     RunError,
     needs_extra,
     require,
-    unknown,
 )
 
 with needs_extra("train"):
@@ -41,11 +36,8 @@ with needs_extra("train"):
     from horizon_rl.cli.tensorboard import open_writer, write_iteration, write_phase
     from horizon_rl.show.training_board import TrainingBoard, verdict_line
     from horizon_rl.support.ranks import Ranks, join
-    from horizon_rl.training.config import TrainCfg
     from horizon_rl.training.context import read_context
     from horizon_rl.training.presets import (
-        PolicyKind,
-        Preset,
         preset_cfg,
         preset_policy,
         shipped_start,
@@ -53,68 +45,9 @@ with needs_extra("train"):
     from horizon_rl.training.protocols import Iteration
     from horizon_rl.training.run import Run
 
-RUNS = Path("logs/train")
 SCRATCH = "scratch"
 LOG_EVERY_S = 15.0
 """Seconds between two lines of progress where no terminal is redrawn."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainCmd:
-    """Train a policy whose physics widens as long as it stays recoverable.
-
-    On several GPUs: torchrun --nproc-per-node 4 -m horizon_rl train ...
-    """
-
-    preset: Preset = "laptop"
-    """smoke: seconds; laptop: minutes on two cores; gpu: short phases of the
-    paper's worlds; paper: the paper's tables, 500 iterations a phase."""
-    policy: PolicyKind | None = None
-    """The actor: transformer or mlp; without it, mlp for smoke and laptop, else the
-    paper's transformer."""
-    init: str | None = None
-    """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of
-    which the weights are taken and not the counters; or `scratch`. Without it, the
-    shipped policy of the preset's size, if there is one."""
-    run: Path | None = None
-    """Directory of the run; without it, logs/train/<date and time>."""
-    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
-    """Go on with the run in this directory, or with the `last` one in logs/train, with
-    the settings it was started with; --steps and --minutes may set a new budget."""
-    catalogue: CatalogueFlag = None
-    device: str = "auto"
-    """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
-    cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),
-    each takes the GPU of its own number."""
-    table: int = 128
-    """Scenarios a column of the table at the end, which compares the run's end with its
-    start out of distribution; 0: no table."""
-    wandb: bool = False
-    """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
-    cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
-
-
-def default(args: Sequence[str]) -> TrainCmd:
-    """Return the defaults that --preset, --policy or --resume in `args` ask for."""
-    flags = ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--preset", "--policy", "--steps", "--minutes"):
-        flags.add_argument(flag)
-    flags.add_argument("--resume", type=Path)
-    chosen, _ = flags.parse_known_args(args)
-    if chosen.resume and (chosen.preset or chosen.policy):
-        raise InputError("--resume goes on with a run: leave out --preset and --policy")
-    if chosen.resume:
-        # What is left out stays as the run has it.
-        cfg = read_context(_named_run(chosen.resume)).train
-    else:
-        if chosen.policy and chosen.policy not in get_args(PolicyKind):
-            raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
-        preset = chosen.preset or TrainCmd.preset
-        cfg = preset_cfg(preset, chosen.policy or preset_policy(preset))
-    if chosen.minutes and not chosen.steps:
-        # Whoever asks for minutes wants them all, however many env steps they are.
-        cfg = replace(cfg, steps=0)
-    return TrainCmd(cfg=cfg)
 
 
 def run(cmd: TrainCmd) -> None:
@@ -164,21 +97,11 @@ def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
         raise InputError(
             "--resume goes on with a run: leave out --run, --init and --catalogue"
         )
-    given, path = cmd.cfg, ranks.once(lambda: _named_run(path))
+    given, path = cmd.cfg, ranks.once(lambda: named_run(path))
     recorded = ranks.once(lambda: read_context(path)).train
     refuse_changes(given, recorded, recorded, allowed=("steps", "minutes"))
     budget = {"steps": given.steps, "minutes": given.minutes}
     return Run.resume(path, **budget, device=cmd.device, ranks=ranks)
-
-
-def _named_run(path: Path) -> Path:
-    """Return the directory of a run, where `last` names the newest."""
-    if path != Path("last"):
-        return path
-    runs = [path.parent for path in journals_under(RUNS, "*")]
-    if not runs:
-        raise InputError(f"--resume last: there is no run in {RUNS}")
-    return runs[-1]
 
 
 def _go_on(run: Run) -> str | None:

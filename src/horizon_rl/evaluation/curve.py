@@ -11,9 +11,10 @@ import numpy as np
 
 from horizon_rl.domains import Catalogue, paper_catalogue
 from horizon_rl.evaluation.control import CONTROL
+from horizon_rl.evaluation.draws import Draw
 from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.statistics import share_interval
-from horizon_rl.evaluation.suite import Column, Draw, Suite, spans_at
+from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.robots import REFERENCE, load_robot
 from horizon_rl.support.records import encode
 

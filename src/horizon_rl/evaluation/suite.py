@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from horizon_rl.domains import (
     paper_catalogue,
     place,
 )
+from horizon_rl.evaluation.draws import Draw
 from horizon_rl.physics import build_pool, effect_digests
 from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
@@ -31,9 +32,6 @@ from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.records import dumps, encode, inside
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg
 from horizon_rl.task.scenarios import place_commands, place_pushes
-
-Draw = Literal["dev", "test"]
-"""Which scenarios are drawn: dev to tune and compare by, test to publish, once."""
 
 PUSH = "disturbance.push_velocity"
 """The parameter with two draws, x and y, per push."""

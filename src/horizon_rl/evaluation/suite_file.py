@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
-from horizon_rl.evaluation.suite import Column, Draw, Suite, spans_at
+from horizon_rl.evaluation.draws import Draw
+from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.physics import effects_of
 from horizon_rl.physics.motors import Motors
 from horizon_rl.robots import REFERENCE, load_robot

@@ -10,12 +10,6 @@ import torch
 from horizon_rl.physics.pool import Pool
 from horizon_rl.robots import Robot
 
-PHYSICS_STEPS = 4
-"""Physics steps (5 ms) per control step (20 ms)."""
-
-CONTROL_DT = 0.02
-"""Control step, s."""
-
 
 @dataclass(frozen=True, eq=False)
 class WorldState:

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from mjbatch import Batch
 
-from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
+from horizon_rl.physics.backend import Counters, allocate_state
 from horizon_rl.physics.draft import WORLD_FIELDS, check_same_structure
 from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
+from horizon_rl.physics.rates import PHYSICS_STEPS
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError
 

@@ -140,3 +140,7 @@ def _difference(one: Robot, other: Robot) -> str | None:
         if not np.array_equal(getattr(a, name), getattr(b, name)):
             return "joints, geoms or names" if name in sizes else name
     return None
+
+
+Rows = PoolDraft
+"""The former name, which users' files of effects may import."""

@@ -15,10 +15,11 @@ import warp as wp
 
 from horizon_rl.physics import gpu_kernels as kernels
 from horizon_rl.physics import gpu_model
-from horizon_rl.physics.backend import PHYSICS_STEPS, Counters, allocate_state
+from horizon_rl.physics.backend import Counters, allocate_state
 from horizon_rl.physics.draft import check_same_structure
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.pool import Pool
+from horizon_rl.physics.rates import PHYSICS_STEPS
 from horizon_rl.physics.select import check_device
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError

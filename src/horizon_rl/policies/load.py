@@ -12,7 +12,7 @@ from tensordict import TensorDict
 
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.shipped import find_checkpoint, model_names
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.errors import InputError, guess, needs_extra
 from horizon_rl.support.named_code import find_code
 from horizon_rl.support.records import dumps
 from horizon_rl.task import NUM_ACTIONS
@@ -56,7 +56,8 @@ def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
     if colon and module and attribute.isidentifier():
         policy = as_policy(find_code(source, "policy", ACCEPTED))
         return EvaluatedPolicy(name, lambda device: policy, is_shared=True)
-    raise InputError(f"no policy '{source}'. Accepted: {ACCEPTED}")
+    meant = guess(source, (*model_names(), STAND))
+    raise InputError(f"no policy '{source}'{meant} Accepted: {ACCEPTED}")
 
 
 def as_policy(subject: Any) -> Policy:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.runs.journal import committed_folder
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, guess, unknown
 from horizon_rl.support.records import decode
 
 MODELS = Path(__file__).parent / "models"
@@ -66,7 +66,7 @@ def find_checkpoint(source: str) -> Path:
     found = committed_folder(path) if path.is_dir() else None
     if found is None:
         raise InputError(
-            f"no checkpoint '{source}'. Accepted: a directory of a checkpoint (with "
+            f"no checkpoint '{source}'{guess(source, model_names())} Accepted: a directory of a checkpoint (with "
             f"{CHECKPOINT}) or of a run that has one, or {', '.join(model_names())}"
         )
     return found

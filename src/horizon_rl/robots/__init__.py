@@ -4,7 +4,6 @@ Facts need numpy only. What builds or draws a model imports MuJoCo when first us
 """
 
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from horizon_rl.robots.bodies import INTERVENTIONS as INTERVENTIONS
@@ -26,6 +25,7 @@ from horizon_rl.robots.robot import Robot as Robot
 from horizon_rl.robots.sizes import SIZE_CLASSES as SIZE_CLASSES
 from horizon_rl.robots.sizes import size_class as size_class
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from horizon_rl.robots.build import build_robot as build_robot
@@ -36,16 +36,14 @@ if TYPE_CHECKING:
     from horizon_rl.robots.mjcf import load_robot as load_robot
     from horizon_rl.robots.picture import draw_robots as draw_robots
 
-_NEEDS_MUJOCO = {"FLAT": "ground", "Ground": "ground", "draw_robots": "picture"}
-_NEEDS_MUJOCO |= {"build_robot": "build", "build_spec": "build"}
-_NEEDS_MUJOCO |= {"load_mjcf": "mjcf", "load_robot": "mjcf"}
+_import, __dir__ = lazy_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NEEDS_MUJOCO:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    if name not in __dir__():
+        return _import(name)  # It says that there is no such name.
     try:
-        module = import_module(f"{__name__}.{_NEEDS_MUJOCO[name]}")
+        return _import(name)
     except ModuleNotFoundError as error:
         if error.name != "mujoco":
             raise
@@ -59,4 +57,3 @@ def __getattr__(name: str) -> Any:
             f"MuJoCo does not load with MUJOCO_GL={backend} ({error}): unset it, or "
             "install that backend's library (Debian: libegl1 or libosmesa6)"
         ) from error
-    return getattr(module, name)

@@ -32,9 +32,13 @@ def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:
     "unknown group 'mas': did you mean 'mass'? Accepted: mass, com"
     """
     names = list(accepted)
-    close = get_close_matches(name, names, n=1)
-    guess = f": did you mean '{close[0]}'?" if close else "."
-    return f"unknown {kind} '{name}'{guess} Accepted: {', '.join(names)}"
+    return f"unknown {kind} '{name}'{guess(name, names)} Accepted: {', '.join(names)}"
+
+
+def guess(name: str, accepted: Iterable[str]) -> str:
+    """Return how a complaint about `name` goes on: with what was meant, or ends."""
+    close = get_close_matches(name, list(accepted), n=1)
+    return f": did you mean '{close[0]}'?" if close else "."
 
 
 @contextmanager

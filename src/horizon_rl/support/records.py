@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
 from math import isclose
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -121,6 +122,8 @@ def decode_value(kind: Any, data: Any) -> Any:
         _expect(number, data, "a number")
         finite = abs(data) <= sys.float_info.max
         return float(_expect(finite, data, "a finite number"))
+    if kind is Path:
+        return Path(_expect(isinstance(data, str | Path), data, NOUNS[str]))
     if kind in NOUNS:
         return _expect(type(data) is kind, data, NOUNS[kind])
     raise FieldError(f"{data!r} does not fit {kind}")

@@ -1,8 +1,9 @@
 """TOML texts, and the line at fault where one of them is wrong."""
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +22,31 @@ def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
         # A quoted key counts as its parts, as `find_line` splits it.
         keys = tuple(".".join(error.path).split("."))
         raise InputError(f"{source}:{find_line(text, keys)}: {error}") from error
+
+
+def to_toml(data: Mapping[str, Any], prefix: str = "") -> str:
+    """Write plain data as TOML; what is None is left out, for TOML has no word for it."""
+    known = {key: value for key, value in data.items() if value is not None}
+    tables = {k: v for k, v in known.items() if isinstance(v, Mapping)}
+    values = {k: v for k, v in known.items() if k not in tables}
+    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in values.items()]
+    if prefix and lines:
+        lines.insert(0, f"\n[{prefix}]\n")
+    for key, table in tables.items():
+        lines.append(to_toml(table, f"{prefix}.{_key(key)}" if prefix else _key(key)))
+    return "".join(lines)
+
+
+def _key(text: str) -> str:
+    return text if re.fullmatch(r"[\w-]+", text, re.ASCII) else json.dumps(text)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    # TOML writes these as JSON does.
+    is_plain = isinstance(value, bool | int | float)
+    return json.dumps(value if is_plain else str(value), ensure_ascii=False)
 
 
 def find_line(text: str, keys: tuple[str, ...]) -> int:

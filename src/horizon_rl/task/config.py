@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from horizon_rl.physics.backend import CONTROL_DT
+from horizon_rl.physics.rates import CONTROL_DT
 from horizon_rl.support.errors import InputError
 
 

@@ -1,0 +1,226 @@
+"""From arguments to a command's settings: flags, their help, and files of settings.
+
+Flags follow from the fields of a command's dataclass. `--help` shows those that most
+people need, `--help-all` all of them; `--config` reads them from a TOML file, and
+`--print-config` writes them as one.
+"""
+
+import ast
+import inspect
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, get_type_hints
+
+import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import FieldError, decode_value
+from horizon_rl.support.toml_text import to_toml, toml_tables
+
+MORE = "  --help-all      show all flags\n"
+FILES = """\
+  --config FILE   take flags from a TOML file; those on the command line win
+  --print-config  print all settings as such a file, and run nothing
+"""
+
+
+def parse(name: str, module: ModuleType, kind: type, args: Sequence[str]) -> Any:
+    """Return the command's settings; None where they were only to be printed.
+
+    Args:
+        name: Of the command.
+        module: Where its flags are. It may have `default`, which takes arguments and
+            returns what the flags are without any, and `ADVANCED`, the fields that only
+            `--help-all` shows, with all that lie deeper.
+        kind: The dataclass.
+        args: What follows the command's name.
+    """
+    # Flags of a command within a command are not in a file.
+    takes_files = not any(field.name == "part" for field in fields(kind))
+    own = ArgumentParser(add_help=False, allow_abbrev=False)
+    own.add_argument("--help-all", action="store_true")
+    if takes_files:
+        own.add_argument("--config", type=Path)
+        own.add_argument("--print-config", action="store_true")
+    own.set_defaults(config=None, print_config=False)
+    chosen, rest = own.parse_known_args(args)
+    hidden = getattr(module, "ADVANCED", None)
+    helps = chosen.help_all or bool({"-h", "--help"} & set(rest))
+    shown = None if chosen.help_all or not helps else hidden
+    try:
+        cmd = tyro.cli(
+            kind,
+            prog=f"horizon {name}",
+            args=[*rest, *["--help"] * chosen.help_all],
+            default=_default(module, kind, chosen.config, rest),
+            config=(tyro.conf.AvoidSubcommands, tyro.conf.DisallowNone),
+            registry=_registry(kind, shown),
+        )
+    except SystemExit as stop:
+        if helps and stop.code == 0:
+            print(MORE * (hidden is not None) + FILES * takes_files, end="")
+        raise
+    if chosen.print_config:
+        print(to_toml(_flatten(cmd)), end="")
+        return None
+    return cmd
+
+
+# Files.
+
+
+def _default(
+    module: ModuleType, kind: Any, file: Path | None, args: Sequence[str]
+) -> Any:
+    """Return what flags are where they are left out: the file's, else the usual."""
+    usual = getattr(module, "default", None)
+    if file is None:
+        return usual(args) if usual else None
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--config {file}: {error}") from error
+    with toml_tables(text, str(file)) as tables:
+        given = _plain_keys(tables)
+        # What other defaults depend on; 0 and "" stand for no such flag.
+        words = {k: v for k, v in given.items() if v and not isinstance(v, dict | list)}
+        said = [part for k, v in words.items() for part in (f"--{k}", str(v))]
+        return _overlay(kind, usual([*said, *args]) if usual else None, given)
+
+
+def _overlay(kind: Any, usual: Any, given: Mapping[str, Any]) -> Any:
+    """Return the settings `usual`, or those of `kind`, with what a file gives."""
+    inner = _inner(kind)
+    known = [f.name for k in (kind, *inner.values()) for f in fields(k)]
+    for key in given:
+        if key not in known or key in inner:
+            accepted = (name for name in known if name not in inner)
+            raise FieldError(unknown("setting", key, accepted), (key,))
+    values = {}
+    for field in fields(kind):
+        old = getattr(usual, field.name, MISSING)
+        if old is MISSING:
+            old = field.default if field.default is not MISSING else tyro.MISSING
+            if field.default_factory is not MISSING:
+                old = field.default_factory()
+        if field.name in inner:
+            own = {f.name for f in fields(inner[field.name])}
+            old = _merge(old, {k: v for k, v in given.items() if k in own})
+        elif field.name in given:
+            hint = get_type_hints(kind)[field.name]
+            try:
+                old = decode_value(hint, given[field.name])
+            except FieldError as error:
+                raise FieldError(error.problem, (field.name, *error.path)) from error
+        values[field.name] = old
+    return kind(**values)
+
+
+def _merge(settings: Any, given: Mapping[str, Any]) -> Any:
+    """Return a dataclass with some of its values, or of those within, replaced."""
+
+    def merge(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+        merged = dict(old)
+        for key, value in new.items():
+            both = isinstance(old.get(key), dict) and isinstance(value, Mapping)
+            merged[key] = merge(old[key], value) if both else value
+        return merged
+
+    return decode_value(type(settings), merge(asdict(settings), given))
+
+
+def _flatten(cmd: Any) -> dict[str, Any]:
+    """Return the settings as a file has them: without the name of what has no prefix."""
+    plain, inner = asdict(cmd), _inner(type(cmd))
+    top = {key: value for key, value in plain.items() if key not in inner}
+    for key in inner:
+        top |= plain[key]
+    return top
+
+
+def _plain_keys(data: Any) -> Any:
+    """Spell keys as fields: `num-envs` is `num_envs`."""
+    if not isinstance(data, Mapping):
+        return data
+    return {key.replace("-", "_"): _plain_keys(value) for key, value in data.items()}
+
+
+def _inner(kind: Any) -> dict[str, Any]:
+    """Return the fields whose own fields are flags without a prefix, and their types."""
+    return {
+        name: hint.__origin__
+        for name, hint in get_type_hints(kind, include_extras=True).items()
+        if any(
+            getattr(x, "name", None) == "" for x in getattr(hint, "__metadata__", ())
+        )
+    }
+
+
+# Help.
+
+
+def _registry(kind: Any, hidden: Sequence[str] | None) -> ConstructorRegistry:
+    """Say how dataclasses become flags; `hidden` ones do not, nor what lies deeper."""
+    registry, top = ConstructorRegistry(), {kind, *_inner(kind).values()}
+
+    @registry.struct_rule
+    def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if not is_dataclass(info.type):
+            return None
+        hints = get_type_hints(info.type, include_extras=True)
+        texts = _field_texts(info.type)
+        specs = []
+        for field in fields(info.type):
+            marks: list[Any] = []
+            value = getattr(info.default, field.name, MISSING)
+            if value is MISSING:
+                value = field.default
+                if field.default_factory is not MISSING:
+                    value = field.default_factory()
+            if hidden is not None and (info.type not in top or field.name in hidden):
+                marks.append(tyro.conf.Suppress)
+            if value is False:
+                # `--no-x` says nothing where x is off anyway.
+                marks.append(tyro.conf.FlagCreatePairsOff)
+            if value is None or value == () or value == "":
+                # The text says what happens without it.
+                marks.append(tyro.conf.arg(help_behavior_hint=""))
+            typ = hints[field.name]
+            for mark in marks:
+                typ = Annotated[typ, mark]
+            default = tyro.constructors.MISSING_NONPROP if value is MISSING else value
+            specs.append(
+                StructFieldSpec(field.name, typ, default, texts.get(field.name))
+            )
+        return StructConstructorSpec(info.type, tuple(specs))
+
+    return registry
+
+
+@cache
+def _field_texts(kind: type) -> dict[str, str]:
+    """Return what stands below the fields of a dataclass, each as one line."""
+    texts: dict[str, str] = {}
+    for cls in reversed(kind.__mro__):
+        if is_dataclass(cls):
+            texts |= dict(_read_texts(cls))
+    return texts
+
+
+def _read_texts(cls: type) -> Iterator[tuple[str, str]]:
+    body = ast.parse(inspect.cleandoc(inspect.getsource(cls))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        is_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and is_text:
+            yield ast.unparse(field.target), " ".join(str(text.value.value).split())

@@ -1,0 +1,98 @@
+"""Flags of `horizon train`."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, get_args
+
+import tyro
+
+from horizon_rl.cli.common import CatalogueFlag
+from horizon_rl.runs.paths import journals_under
+from horizon_rl.support.errors import InputError, needs_extra, unknown
+
+with needs_extra("train"):
+    from horizon_rl.training.config import TrainCfg
+    from horizon_rl.training.context import read_context
+    from horizon_rl.training.presets import (
+        PolicyKind,
+        Preset,
+        preset_cfg,
+        preset_policy,
+    )
+
+RUNS = Path("logs/train")
+ADVANCED = (
+    *("catalogue", "table", "wandb", "num_bodies", "rows_per_env", "phase_iterations"),
+    *("window", "probe_scenarios", "anchor_scenarios", "scout_scenarios", "stagger"),
+    *("rollback_rate", "linear_phases"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCmd:
+    """Train a policy whose physics widens as long as it stays recoverable.
+
+    On several GPUs: torchrun --nproc-per-node 4 -m horizon_rl train ...
+    """
+
+    preset: Preset = "laptop"
+    """smoke: seconds; laptop: minutes on two cores; gpu: short phases of the
+    paper's worlds; paper: the paper's tables, 500 iterations a phase."""
+    policy: PolicyKind | None = None
+    """The actor: transformer or mlp; without it, mlp for smoke and laptop, else the
+    paper's transformer."""
+    init: str | None = None
+    """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of
+    which the weights are taken and not the counters; or `scratch`. Without it, the
+    shipped policy of the preset's size, if there is one."""
+    run: Path | None = None
+    """Directory of the run; without it, logs/train/<date and time>."""
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
+    """Go on with the run in this directory, or with the `last` one in logs/train, with
+    the settings it was started with; --steps and --minutes may set a new budget."""
+    catalogue: CatalogueFlag = None
+    device: str = "auto"
+    """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
+    cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),
+    each takes the GPU of its own number."""
+    table: int = 128
+    """Scenarios a column of the table at the end, which compares the run's end with its
+    start out of distribution; 0: no table."""
+    wandb: bool = False
+    """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
+    cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
+
+
+def default(args: Sequence[str]) -> TrainCmd:
+    """Return the defaults that --preset, --policy or --resume in `args` ask for."""
+    flags = ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--preset", "--policy", "--steps", "--minutes"):
+        flags.add_argument(flag)
+    flags.add_argument("--resume", type=Path)
+    chosen, _ = flags.parse_known_args(args)
+    if chosen.resume and (chosen.preset or chosen.policy):
+        raise InputError("--resume goes on with a run: leave out --preset and --policy")
+    if chosen.resume:
+        # What is left out stays as the run has it.
+        cfg = read_context(named_run(chosen.resume)).train
+    else:
+        if chosen.policy and chosen.policy not in get_args(PolicyKind):
+            raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
+        preset = chosen.preset or TrainCmd.preset
+        cfg = preset_cfg(preset, chosen.policy or preset_policy(preset))
+    if chosen.minutes and not chosen.steps:
+        # Whoever asks for minutes wants them all, however many env steps they are.
+        cfg = replace(cfg, steps=0)
+    return TrainCmd(cfg=cfg)
+
+
+def named_run(path: Path) -> Path:
+    """Return the directory of a run, where `last` names the newest."""
+    if path != Path("last"):
+        return path
+    runs = [path.parent for path in journals_under(RUNS, "*")]
+    if not runs:
+        raise InputError(f"--resume last: there is no run in {RUNS}")
+    return runs[-1]
