@@ -13,6 +13,7 @@ from horizon_rl.learning.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from horizon_rl.support.durable import SUMS
 from horizon_rl.support.errors import InputError
 
 RECORD_OF = CheckpointRecord(
@@ -41,7 +42,7 @@ def test_round_trip_is_exact(path):
 
 
 def test_it_consists_of_safetensors_and_json_alone(path):
-    assert sorted(p.name for p in path.iterdir()) == [RECORD, WEIGHTS]
+    assert sorted(p.name for p in path.iterdir()) == [SUMS, RECORD, WEIGHTS]
 
 
 @pytest.mark.parametrize(

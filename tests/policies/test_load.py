@@ -13,6 +13,7 @@ from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.load import as_policy, load_policy
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
+from horizon_rl.support.durable import SUMS
 from horizon_rl.support.errors import InputError
 
 
@@ -88,6 +89,7 @@ def test_damaged_checkpoint_is_refused(make_checkpoint, file, damage, message):
     path = make_checkpoint()
     content = (path / file).read_bytes()
     (path / file).write_bytes(damage(content))
+    (path / SUMS).unlink()  # As older versions wrote it.
     assert (path / file).read_bytes() != content
     with pytest.raises(InputError, match=message) as error:
         load_policy(str(path))

@@ -1,5 +1,6 @@
 """Rehearsals: what they show, and that they stop and resume without a trace."""
 
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -253,8 +254,7 @@ def test_damaged_or_missing_checkpoint_is_an_error_that_names_it(tmp_path):
     file.write_text(file.read_text().replace("health", "wealth"))
     with pytest.raises(InputError, match=f"{last.name} is missing or damaged"):
         Rehearsal.resume(tmp_path)
-    file.unlink()
-    file.parent.rmdir()
+    shutil.rmtree(file.parent)
     with pytest.raises(InputError, match=f"{last.name} is missing or damaged"):
         Rehearsal.resume(tmp_path)
 

@@ -8,10 +8,15 @@ from torch import Tensor
 
 from horizon_rl.learning.algorithm import check_tensors
 from horizon_rl.learning.build import build_actor
-from horizon_rl.learning.checkpoint import CheckpointRecord, load_checkpoint
+from horizon_rl.learning.checkpoint import (
+    Checkpoint,
+    CheckpointRecord,
+    load_checkpoint,
+)
 from horizon_rl.learning.config import LearnerCfg
 from horizon_rl.learning.history import Cache
 from horizon_rl.learning.networks import Actor
+from horizon_rl.runs.checkpoints import verify_checkpoint
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
@@ -43,13 +48,19 @@ class LearnedPolicy:
         return means
 
 
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Verify and load a checkpoint: the one way to read it."""
+    verify_checkpoint(path)
+    return load_checkpoint(path)
+
+
 def load_actor(path: Path) -> tuple[Actor, TaskCfg, CheckpointRecord]:
     """Build a checkpoint's actor alone, on the CPU; return its task and record too.
 
     Raises:
         InputError: It is damaged, or its actor is not for the task's observations.
     """
-    tensors, record = load_checkpoint(path)
+    tensors, record = read_checkpoint(path)
     # Keyed "actor.mlp.0.weight"; what belongs to the optimiser begins with "adam.".
     weights = {
         name.removeprefix("actor."): value

@@ -7,25 +7,30 @@ Of a run's checkpoint the run's journal and the episodes behind its verdicts com
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import tyro
 
-from horizon_rl.learning.checkpoint import load_checkpoint, save_checkpoint
+from horizon_rl.learning.checkpoint import fill_checkpoint
+from horizon_rl.policies.learned import read_checkpoint
 from horizon_rl.policies.shipped import MODELS, RECORD, RUN, ModelRecord
 from horizon_rl.runs.directory import copy_record
 from horizon_rl.runs.paths import journal_of, run_of
 from horizon_rl.runs.read import read_run
+from horizon_rl.support.durable import write_directory
 from horizon_rl.support.records import dumps, encode
 
 
 def pack_model(checkpoint: Path, folder: Path, record: ModelRecord) -> None:
     """Write what is needed to run a policy, or to train on from it."""
-    found = load_checkpoint(checkpoint)
+    found = read_checkpoint(checkpoint)
     kept = {k: t for k, t in found.tensors.items() if not k.startswith("adam.")}
-    save_checkpoint(folder, kept, replace(found.record, weights_sha256=""))
-    (folder / RECORD).write_text(dumps(encode(record)) + "\n", "utf-8")
+
+    def fill(aside: Path) -> None:
+        fill_checkpoint(aside, kept, found.record)
+        (aside / RECORD).write_text(dumps(encode(record)) + "\n", "utf-8")
+
+    write_directory(folder, fill)
     if run := run_of(checkpoint):
         copy_record(run, folder / RUN)
 
@@ -43,7 +48,7 @@ def main(
     results: tuple[Path, ...] = (),
 ) -> None:
     """Write a shipped policy; see `ModelRecord` for the fields."""
-    record, run = load_checkpoint(checkpoint).record, run_of(checkpoint)
+    record, run = read_checkpoint(checkpoint).record, run_of(checkpoint)
     steps, seconds = record.counters["env_steps"], 0.0
     if run:
         # All of the run, also what was rolled back after the checkpoint.

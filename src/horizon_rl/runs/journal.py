@@ -209,6 +209,17 @@ def read_header(path: Path) -> Header:
     return _parse_header(lines[0], f"{path}:1")
 
 
+def recorded_checkpoints(path: Path) -> dict[str, str]:
+    """Return the digests of a run's checkpoints by name, as its journal has them."""
+    lines, _ = _read_lines(path)
+    header = _parse_header(lines[0], f"{path}:1")
+    named = {INITIAL: header.context.get("initial")}
+    for number, line in enumerate(lines[1:], start=2):
+        if checkpoint := parse_line(line, f"{path}:{number}").get("checkpoint"):
+            named[checkpoint["name"]] = checkpoint["digest"]
+    return {name: digest for name, digest in named.items() if digest}
+
+
 def replay(path: Path) -> Replay:
     """Read a journal, and derive every decision again from its evidence.
 

@@ -13,6 +13,8 @@ from horizon_rl.support.errors import InputError
 
 ASIDE = ".aside-"
 """Prefix of what is still being written; leftovers may be deleted."""
+SUMS = "SHA256SUMS"
+"""File of a directory's checksums, as `sha256sum --check` reads them."""
 
 
 def sync_directory(path: Path) -> None:
@@ -72,8 +74,9 @@ def read_lines(file: Path, num_bytes: int | None = None) -> Iterator[dict[str, A
 def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     """Put a directory at `path` whole or not at all, and return its digest.
 
-    `fill` writes the files into the empty folder it is given. A directory that stands
-    at `path` already is replaced: no record names it yet.
+    `fill` writes the files into the empty folder it is given; their checksums come
+    beside them. A directory that stands at `path` already is replaced: no record names
+    it yet.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sync_directory(path.parent.parent)
@@ -82,6 +85,8 @@ def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     aside.mkdir()
     try:
         fill(aside)
+        lines = (f"{digest}  {name}\n" for name, digest in hash_files(aside).items())
+        (aside / SUMS).write_text("".join(lines))
         for file in sorted(aside.iterdir()):
             with open(file, "rb") as opened:
                 os.fsync(opened.fileno())
@@ -98,13 +103,43 @@ def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
 
 
 def digest_directory(path: Path) -> str:
-    """Return the SHA-256 over the names and contents of the files in `path`."""
-    total = hashlib.sha256()
+    """Return the SHA-256 over the names and contents of the files in `path`.
+
+    Without `SUMS`, which says the same: so it is what versions before it recorded.
+    """
+    lines = (f"{name} {digest}\n" for name, digest in hash_files(path).items())
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def hash_files(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file in `path` by name, but for `SUMS` and folders."""
+    digests = {}
     for file in sorted(path.iterdir()):
-        with open(file, "rb") as opened:
-            content = hashlib.file_digest(opened, "sha256").hexdigest()
-        total.update(f"{file.name} {content}\n".encode())
-    return total.hexdigest()
+        if file.is_file() and file.name != SUMS:
+            with open(file, "rb") as opened:
+                digests[file.name] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return digests
+
+
+def check_directory(path: Path) -> bool:
+    """Compare a directory with its checksums; False: it has none.
+
+    Raises:
+        InputError: A file was changed, added or lost; names it.
+    """
+    if not (path / SUMS).exists():
+        return False
+    found, lines = (
+        hash_files(path),
+        (path / SUMS).read_text(errors="replace").splitlines(),
+    )
+    recorded = {name: digest for digest, _, name in (x.partition("  ") for x in lines)}
+    for name in sorted({*recorded, *found}):
+        if recorded.get(name) != found.get(name):
+            raise InputError(
+                f"{path / name} is damaged: its checksum is not that in {SUMS}"
+            )
+    return True
 
 
 def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:

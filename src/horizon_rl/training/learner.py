@@ -16,13 +16,9 @@ from horizon_rl.learning import (
     state_tensors,
     take_snapshot,
 )
-from horizon_rl.learning.checkpoint import (
-    CheckpointRecord,
-    fill_checkpoint,
-    load_checkpoint,
-)
+from horizon_rl.learning.checkpoint import CheckpointRecord, fill_checkpoint
 from horizon_rl.physics import cores_for_physics
-from horizon_rl.policies.learned import LearnedPolicy
+from horizon_rl.policies.learned import LearnedPolicy, read_checkpoint
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.timers import LapTimer
@@ -146,7 +142,7 @@ class TorchLearner(Learner):
 
         With `refit`, its catalogue may have other parameters than the run's.
         """
-        checkpoint = load_checkpoint(folder)
+        checkpoint = read_checkpoint(folder)
         tensors = checkpoint.tensors
         try:
             if refit:

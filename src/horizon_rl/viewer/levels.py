@@ -8,7 +8,7 @@ import numpy as np
 
 from horizon_rl.domains import Catalogue, Group, Parameter
 from horizon_rl.evaluation.explain import AXES
-from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.policies.learned import read_checkpoint
 from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.records import decode
 
@@ -27,7 +27,7 @@ def read_mastered(source: str) -> Mastered | None:
     """Read what a checkpoint has mastered; None for policies that keep no record."""
     if source not in model_names() and not Path(source).is_dir():
         return None
-    record = load_checkpoint(find_checkpoint(source)).record
+    record = read_checkpoint(find_checkpoint(source)).record
     return decode(Catalogue, record.catalogue), record.levels
 
 
