@@ -24,7 +24,7 @@ from horizon_rl.runs.journal import Journal, committed_folder
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.run import Run
 
-FSYNCS = 8
+FSYNCS = 9
 """Of a commit: evidence 2, checkpoint 5, journal 1."""
 
 
