@@ -32,7 +32,7 @@ def test_summary_figure_and_journal_are_there(run, capsys):
     assert len(replay(run / "journal.jsonl").entries) > 20
 
 
-@pytest.mark.parametrize("method", ["adr", "scalar-adr"])
+@pytest.mark.parametrize("method", ["adr", "scalar-adr", "doraemon", "plr"])
 def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, capsys):
     args = ["--method", method, "--adr.episodes", "16", "--curriculum.max-phases", "12"]
     assert main(["rehearse", *args, "--run", str(run)]) == 0
@@ -45,10 +45,18 @@ def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, caps
     assert method in (tmp_path / "page" / "index.html").read_text()
 
 
-def test_budget_too_small_for_adr_is_refused(run, capsys):
-    args = ["--method", "adr", "--curriculum.max-phases", "3", "--run", str(run)]
-    assert main(["rehearse", *args]) == 2
-    assert "before one buffer of ADR is full" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("method", "phases", "message"),
+    [
+        ("adr", 3, "before one buffer of ADR is full"),
+        ("doraemon", 1, "before one update of DORAEMON"),
+        ("plr", 1, "before PLR trains"),
+    ],
+)
+def test_budget_too_small_for_a_peer_is_refused(method, phases, message, run, capsys):
+    args = ["--method", method, "--curriculum.max-phases", str(phases)]
+    assert main(["rehearse", *args, "--run", str(run)]) == 2
+    assert message in capsys.readouterr().err
     assert not (run / "journal.jsonl").exists()
 
 
@@ -90,13 +98,16 @@ def test_settings_reach_the_curriculum(run, capsys):
 
 
 def test_compare_prints_all_methods_on_80_columns(capsys):
-    assert main(["rehearse", "--compare", "--seeds", "1"]) == 0
+    few = ["--seeds", "1", "--curriculum.max-phases", "12"]
+    assert main(["rehearse", "--compare", *few]) == 0
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= 80
     for method in COMPARED:
         assert out.count(method) >= 3
-    assert main(["rehearse", "--compare", "--seeds", "1", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["rows"]) == 3 * len(COMPARED)
+    some = ["--methods", "plr,fixed"]
+    assert main(["rehearse", "--compare", *few, *some, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["method"] for row in rows] == ["plr", "fixed"] * 3
 
 
 def test_killed_process_resumes_to_the_same_end(tmp_path):
@@ -234,6 +245,7 @@ def test_torn_journal_goes_on_with_a_warning(run, capsys):
         (("--pace", "nan"), "--pace is nan"),
         (("--compare", "--seeds", "0"), "--seeds is 0"),
         (("--compare", "--resume"), "--compare keeps no run"),
+        (("--compare", "--methods", "horizon,adrr"), "unknown method 'adrr'"),
     ],
 )
 def test_bad_settings(args, message, capsys, run):

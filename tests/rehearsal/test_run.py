@@ -1,6 +1,7 @@
 """Rehearsals: what they show, and that they stop and resume without a trace."""
 
 import shutil
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +24,15 @@ from horizon_rl.rehearsal import (
     run_to_end,
     summarise,
 )
-from horizon_rl.rehearsal.compare import learners
+from horizon_rl.rehearsal.compare import COMPARED, installed_methods, learners
 from horizon_rl.rehearsal.synthetic import success_rate
 from horizon_rl.runs.journal import replay
 from horizon_rl.runs.paths import JOURNAL
 from horizon_rl.support.errors import InputError
 
 PAPER = paper_catalogue()
-
+SLOW = ("adr", "scalar-adr", "plr", "doraemon")
+"""Methods that learn from single episodes, until the budget of phases ends."""
 
 PUBLISHED = RehearsalCfg(method="paper")
 BOLD = RehearsalCfg(leap=LeapCfg(stake=0.5))
@@ -135,12 +137,13 @@ def test_rollback_keeps_the_policy_sound_and_its_absence_ruins_it(seed):
 
 @pytest.fixture(scope="module")
 def rows():
-    found = compare(RehearsalCfg(), PAPER, range(3))
+    methods = [name for name in COMPARED if name not in SLOW]
+    found = compare(RehearsalCfg(), PAPER, range(3), methods)
     return {(row.learner, row.method): row for row in found}
 
 
 def test_comparison_shows_when_rollback_pays(rows):
-    assert len(rows) == 24
+    assert len(rows) == 3 * (len(COMPARED) - len(SLOW)) == 24
     assert rows["forgiving", "no-rollback"].all > 0.95  # No need for it there.
     for learner in ("as given", "fragile"):
         with_it, without = rows[learner, "paper"], rows[learner, "no-rollback"]
@@ -149,6 +152,17 @@ def test_comparison_shows_when_rollback_pays(rows):
         assert without.level == 1.0  # It claims everything.
         # Gates and brackets alone do not help: the damage stays.
         assert rows[learner, "no-restore"].baseline < 0.5
+
+
+def test_peers_are_compared_where_they_are_installed(monkeypatch):
+    assert installed_methods() == COMPARED and {*SLOW} < {*COMPARED}
+    limit = RehearsalCfg(curriculum=CurriculumCfg(max_phases=6))
+    found = list(compare(limit, PAPER, [0]))
+    assert [row.method for row in found] == [*COMPARED] * 3
+    # The room has a function of the module's name.
+    module = sys.modules["horizon_rl.rehearsal.compare"]
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert [*installed_methods(), "doraemon"] == [*COMPARED]
 
 
 def steps_to(level: float, learner: str, method: str, seed: int) -> float:

@@ -19,6 +19,7 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
+from horizon_rl.curriculum import check_method
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
@@ -54,8 +55,10 @@ class RehearseCmd:
     resume: bool = False
     """Go on with the run in --run, with the settings it was started with."""
     compare: bool = False
-    """Run HORIZON, the paper's rule, its ablations and the controls side by side
-    instead, on three learners."""
+    """Run methods side by side instead, on three learners."""
+    methods: str = ""
+    """With --compare: which, with commas between them; without it HORIZON, the paper's
+    rule, its ablations, the controls, and the peers that are installed."""
     seeds: int = 5
     """With --compare: seeds to average over."""
     pace: float = 0.05
@@ -156,12 +159,15 @@ def _compare(cmd: RehearseCmd) -> None:
     require("--seeds", cmd.seeds, 1)
     if cmd.resume or cmd.run:
         raise InputError("--compare keeps no run: leave out --run and --resume")
+    methods = tuple(filter(None, cmd.methods.split(",")))
+    for method in methods:
+        check_method(method)
     catalogue = read_catalogue(cmd.catalogue)
     seeds = range(cmd.cfg.seed, cmd.cfg.seed + cmd.seeds)
     console = Terminal(stderr=True)
     rows = []
     with console.status("comparing") as status:
-        for row in compare(cmd.cfg, catalogue, seeds):
+        for row in compare(cmd.cfg, catalogue, seeds, methods):
             rows.append(row)
             status.update(f"comparing: {row.method} on the {row.learner} learner done")
     if cmd.json:

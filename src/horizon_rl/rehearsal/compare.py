@@ -1,7 +1,8 @@
-"""HORIZON beside the paper's rule and the controls, on learners of three tempers."""
+"""HORIZON beside the paper's rule, controls and peers, on learners of three tempers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from statistics import fmean
 
 from horizon_rl.domains import Catalogue
@@ -10,8 +11,10 @@ from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, succes
 
 COMPARED = (
     *("horizon", "paper", "joint", "no-rollback", "no-restore"),
-    *("fixed", "linear", "wide"),
+    *("fixed", "linear", "wide", "adr", "scalar-adr", "plr", "doraemon"),
 )
+NEEDS = {"doraemon": "scipy"}
+"""What a method needs beyond the base install."""
 SEVERITIES = (0.25, 0.5, 0.75, 1.0)
 EARLY = 10
 """Phases whose env steps are the smaller one of two budgets to compare at."""
@@ -58,12 +61,21 @@ def learners(cfg: SyntheticCfg) -> dict[str, SyntheticCfg]:
     }
 
 
+def installed_methods() -> tuple[str, ...]:
+    """Name the methods to compare that have all they need."""
+    missing = {name for name, module in NEEDS.items() if find_spec(module) is None}
+    return tuple(name for name in COMPARED if name not in missing)
+
+
 def compare(
-    cfg: RehearsalCfg, catalogue: Catalogue, seeds: Sequence[int]
+    cfg: RehearsalCfg,
+    catalogue: Catalogue,
+    seeds: Sequence[int],
+    methods: Sequence[str] | None = None,
 ) -> Iterator[Row]:
     """Run every method on every learner over all seeds; yields row by row."""
     for name, learner in learners(cfg.learner).items():
-        for method in COMPARED:
+        for method in methods or installed_methods():
             variant = replace(cfg, learner=learner, method=method)
             runs = [_run(replace(variant, seed=s), catalogue) for s in seeds]
             yield _row(name, method, runs)
