@@ -230,6 +230,15 @@ def test_task_example_in_the_docs_runs():
     assert len(world["episodes"]) == 16
 
 
+def test_python_in_the_docs_runs(results_cache, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("HORIZON_CACHE", str(results_cache))
+    world: dict = {}
+    for code in blocks(ROOT / "docs/python.md", "python"):
+        exec(code, world)
+    assert world["obs"].shape == (16, 45) and list(world["result"].success) == ["none"]
+
+
 def test_robots_example_in_the_docs_runs():
     pytest.importorskip("mujoco")
     (code,) = blocks(ROOT / "docs/robots.md", "python")[:1]

@@ -4,6 +4,7 @@ On a forge `../examples/payload.py` leads to the file. On the site the same link
 a page that shows it. A link to nothing stays as it is, and fails the build.
 """
 
+import json
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-LINK = re.compile(r"\]\(\.\./([\w./-]+\.(py|toml|xml))\)")
+LINK = re.compile(r"\]\(\.\./([\w./-]+\.(py|toml|xml|ipynb|cpp))\)")
 SHOWN = "sources"
 """Folder of such pages."""
+LATER = "---\nsearch:\n  boost: 0.1\n---\n"
+"""Their place among what is searched for: after the guides."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -27,11 +30,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }
     for name, language in sorted(found):
         code = (root / name).read_text("utf-8")
-        text = (
-            f"# {PurePosixPath(name).name}\n\n`{name}`\n\n````{language}\n{code}````\n"
-        )
+        shown = f"````{language}\n{code}````\n"
+        if language == "ipynb":
+            shown = show_notebook(code)
+        text = f"{LATER}# {PurePosixPath(name).name}\n\n`{name}`\n\n{shown}"
         files.append(File.generated(config, f"{SHOWN}/{name}.md", content=text))
     return files
+
+
+def show_notebook(text: str) -> str:
+    """Return a notebook's cells as Markdown."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        is_code = cell["cell_type"] == "code"
+        # The page has a heading of its own.
+        parts.append(f"```python\n{source}\n```" if is_code else f"#{source}")
+    return "\n\n".join(parts) + "\n"
 
 
 def on_page_markdown(markdown: str, files: Files, **_: Any) -> str:

@@ -40,6 +40,7 @@ class VelocityEnv:
         max_records: int = 16384,
         endless: bool = False,
         compiles: bool = False,
+        keeps_final: bool = False,
     ):
         """Wrap a backend; `begin` must follow before the first step.
 
@@ -50,10 +51,12 @@ class VelocityEnv:
             endless: Whether episodes go on after a fall and past their time, until the
                 next `begin`: for viewers.
             compiles: On a GPU, compile what is done between two calls of the backend.
+            keeps_final: Whether `final_observations` are computed in every step.
         """
         n, device = backend.num_worlds, backend.device
         self.backend, self.cfg = backend, cfg
         self._endless, self._compiles = endless, compiles
+        self._keeps_final = keeps_final
         self.action_scale = cfg.action_scale
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
@@ -95,6 +98,9 @@ class VelocityEnv:
         self._steps.zero_()
         rows = self._draw_rows() if rows is None else rows
         self._observations = self._compute_observations().clone()
+        self.final_observations = self._observations.clone()
+        """What worlds that were done in the last step showed before they began again,
+        if that is kept; of the others, what they show now."""
         self._done.fill_(True)
         self._start_episodes(rows)
         self.backend.reset(self._done, self._rows)
@@ -246,6 +252,9 @@ class VelocityEnv:
         self._air_time.add_(CONTROL_DT).masked_fill_(touching, 0.0)
         self._last_action.copy_(self._action)
         self._end_episodes(motion, command)
+        if self._keeps_final:
+            for name, values in self._compute_observations().items():
+                self.final_observations[name].copy_(values)
         self._start_episodes(self._draw_rows())
 
     def _observe_worlds(self) -> None:

@@ -1,0 +1,92 @@
+"""Training from Python: a run as an iterator of its events."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from horizon_rl.api.policy import NumpyPolicy, load
+from horizon_rl.curriculum import Entry
+from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
+from horizon_rl.policies.shipped import find_checkpoint
+from horizon_rl.runs.find import new_run_path
+from horizon_rl.support.errors import needs_extra
+from horizon_rl.training.config import TrainCfg
+from horizon_rl.training.presets import preset_cfg
+from horizon_rl.training.protocols import Iteration
+
+with needs_extra("train"):
+    from horizon_rl.training.run import Run
+
+SCRATCH = "scratch"
+
+
+class Training:
+    """A training run. Iterate over it to train: it yields every iteration of PPO as an
+    `Iteration`, and every judged phase as an `Entry`, whose decision is on disk by then.
+
+    To stop, leave the loop: the phase under way is not judged, and `resume` runs it
+    again.
+    """
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    @property
+    def path(self) -> Path:
+        """Directory of the run, for `horizon status`, `watch` and `report`."""
+        return self.run.path
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """Mastered level by domain group."""
+        return dict(self.run.curriculum.state.mastered)
+
+    @property
+    def ended(self) -> str | None:
+        """Why the run is at its end, in words; None while it goes on."""
+        return self.run.ended
+
+    def policy(self) -> NumpyPolicy:
+        """Load the policy of the last commit."""
+        return load(self.run.checkpoint)
+
+    def __iter__(self) -> Iterator[Iteration | Entry]:
+        try:
+            yield from self.run.events()
+        finally:
+            self.run.close()
+
+
+def train(
+    cfg: TrainCfg | None = None,
+    *,
+    init: str | Path = SCRATCH,
+    path: str | Path | None = None,
+    resume: str | Path | None = None,
+    catalogue: Catalogue | str | Path | None = None,
+    device: str = "auto",
+) -> Training:
+    """Start a run, or go on with one; it trains as it is iterated over.
+
+    Args:
+        cfg: Settings, as `preset_cfg("laptop", "mlp")` returns them, which it is without.
+        init: Whose weights to start from: a name of `horizon models`, a run or a
+            checkpoint; or `scratch`.
+        path: Directory of the run; without it, logs/train/<date and time>.
+        resume: Directory of a run to go on with, by its own settings.
+        catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
+            paper's seven without it.
+        device: cpu, cuda, cuda:1, ... or auto.
+    """
+    if resume is not None:
+        return Training(Run.resume(Path(resume), device=device))
+    cfg = cfg or preset_cfg("laptop", "mlp")
+    if catalogue is None:
+        catalogue = paper_catalogue()
+    elif not isinstance(catalogue, Catalogue):
+        catalogue = load_catalogue(Path(catalogue))
+    start = None if str(init) == SCRATCH else find_checkpoint(str(init))
+    label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
+    where = Path(path) if path else new_run_path(Path("logs/train"), label)
+    return Training(
+        Run.create(cfg, catalogue, where, device, init=start, name=str(init))
+    )
