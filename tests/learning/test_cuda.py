@@ -22,6 +22,7 @@ from horizon_rl.physics.backend import allocate_state
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.support.graphs import WARM_UPS
 from horizon_rl.task import NUM_ACTIONS, TaskCfg, VelocityEnv, draw_scenarios
+from horizon_rl.training.scores import RowScores
 
 GPU = pytest.param(
     "cuda:0",
@@ -190,24 +191,33 @@ def test_recorded_training_equals_training(device, actor, monkeypatch):
 
 
 @DEVICES
-def test_collecting_never_waits_for_the_device(device):
+@pytest.mark.parametrize("scored", [False, True])
+def test_collecting_never_waits_for_the_device(device, scored):
     env, scenarios = make_env(device)
     obs = env.begin(scenarios, 0)
     learner = make_learner(SMALL, obs, device)
+    trains = np.arange(len(scenarios)) % 2.0
+    scores = RowScores(trains, env.device) if scored else None
     for rollout in range(ROLLOUTS):
         # Recording itself does wait.
         last = rollout == ROLLOUTS - 1 and device != "cpu"
         with no_waiting() if last else nullcontext():
-            obs = collect(learner, env, obs)
+            obs = collect(learner, env, obs, scores)
         learner.update()
+    if scores:
+        assert scores.means().shape == (64,) and scores.means().max() > 0.0
 
 
-def collect(learner, env, obs):
+def collect(learner, env, obs, scores: RowScores | None = None):
     with torch.no_grad():
         for _ in range(learner.cfg.num_steps):
-            obs, reward, done, extras = env.step(learner.act(obs))
-            learner.process_env_step(obs, reward, done, extras)
+            actions = learner.act(obs)
+            noted = scores.note(env.rows) if scores else {}
+            obs, reward, done, extras = env.step(actions)
+            learner.process_env_step(obs, reward, done, extras | noted)
         learner.compute_returns(obs)
+        if scores:
+            scores.add(learner.value_losses())
     return obs
 
 

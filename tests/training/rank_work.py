@@ -58,6 +58,8 @@ ACTORS = {
         embedding_dim=16, num_heads=2, feedforward_dim=32, window=7
     ),
 }
+KINDS = (*ACTORS, *(f"{actor} masked" for actor in ACTORS))
+"""Of learners; some of what masked ones see they must not learn from."""
 WORLDS, STEPS = 8, 4
 """Of each of two ranks; a process alone has twice as many worlds."""
 
@@ -97,11 +99,15 @@ def experience() -> TensorDict:
     shift = torch.linspace(-1.0, 1.0, 2 * WORLDS)
     groups = {k: randn(w) + shift.unsqueeze(-1) for k, w in WIDTHS.items()}
     reward = {"reward": randn() + 3.0 * shift, "done": randn() > 1.5}
-    return TensorDict({**groups, **reward, "noise": randn(2)}, shape)
+    noise = randn(2)
+    # Less to learn from on one rank than on the other.
+    trains = (randn() + 2.0 * shift > 0.0).float()
+    return TensorDict({**groups, **reward, "noise": noise, "trains": trains}, shape)
 
 
-def learn(ranks: Ranks, data: TensorDict, actor: str):
-    """Act on a rollout with given noise, and learn from all of it in one minibatch."""
+def learn(ranks: Ranks, data: TensorDict, kind: str):
+    """Act on a rollout with given noise, and learn from it in one minibatch."""
+    actor, _, masked = kind.partition(" ")
     torch.manual_seed(0)
     ppo = PpoCfg(num_steps=STEPS, num_epochs=3, num_minibatches=1)
     cfg = LearnerCfg(actor=ACTORS[actor], critic=CriticCfg(hidden_dims=(16,)), ppo=ppo)
@@ -115,7 +121,8 @@ def learn(ranks: Ranks, data: TensorDict, actor: str):
             log_prob = torch.distributions.Normal(mean, std).log_prob(actions).sum(-1)
             learner.storage.actions_log_prob[t, :, 0] = log_prob
             reward, done = data["reward"][t], data["done"][t]
-            learner.process_env_step(observations[t + 1], reward, done, {})
+            extras = {"trains": data["trains"][t]} if masked else {}
+            learner.process_env_step(observations[t + 1], reward, done, extras)
         learner.compute_returns(observations[STEPS])
     advantages = learner.storage.advantages.clone()
     steps = learner.gradient_steps
@@ -132,13 +139,13 @@ def learn(ranks: Ranks, data: TensorDict, actor: str):
 def halves(ranks: Ranks) -> dict:
     data, found = experience(), {}
     own = data[:, ranks.rank * WORLDS : (ranks.rank + 1) * WORLDS]
-    for actor in ACTORS:
-        found[actor] = learn(ranks, own, actor)
+    for kind in KINDS:
+        found[kind] = learn(ranks, own, kind)
     return found
 
 
 def whole() -> dict:
-    return {actor: learn(ALONE, experience(), actor) for actor in ACTORS}
+    return {kind: learn(ALONE, experience(), kind) for kind in KINDS}
 
 
 def normalise(rows: torch.Tensor) -> dict:
@@ -204,6 +211,18 @@ def cut_on_hold(ranks: Ranks, path: Path) -> dict:
     finish(run)
     assert_same(weights(run), weights(whole))
     return {"whole": whole.curriculum.entries, "cut": run.curriculum.entries}
+
+
+def replayed(ranks: Ranks, path: Path) -> dict:
+    """Train by PLR, whole and cut in two; return the entries and what was learnt."""
+    cfg = tiny(method="plr", max_phases=3)
+    whole = Run.create(cfg, STORM, path / "whole", "cpu", ranks)
+    finish(whole)
+    run_phases(Run.create(cfg, STORM, path / "cut", "cpu", ranks), 2)
+    run = Run.resume(path / "cut", device="cpu", ranks=ranks)
+    finish(run)
+    assert_same(weights(run), weights(whole))
+    return {"entries": whole.curriculum.entries, "tensors": weights(whole)}
 
 
 def spent_minutes(ranks: Ranks, path: Path) -> list[int]:
@@ -272,6 +291,7 @@ def measure(ranks: Ranks, out: Path) -> None:
         "normaliser": normalise(rows),
         "cut": cut_in_two(ranks, out / f"cut-{ranks.rank}"),
         "held": cut_on_hold(ranks, out / "held"),
+        "replayed": replayed(ranks, out / "replayed"),
         "minutes": spent_minutes(ranks, out / "minutes"),
         "disagreement": disagree(ranks, out / "disagreement"),
         "collapse": collapse(ranks, out / "collapse"),

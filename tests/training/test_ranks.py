@@ -120,8 +120,8 @@ def test_error_on_one_rank_ends_all_with_its_message(ended_well, sessions):
 
 def test_gradients_and_steps_are_those_of_all_worlds_together(measured):
     seen, _ = measured
-    for actor, expected in whole().items():
-        for rank, found in enumerate(s["halves"][actor] for s in seen):
+    for kind, expected in whole().items():
+        for rank, found in enumerate(s["halves"][kind] for s in seen):
             own = expected["advantages"].chunk(2, dim=1)[rank]
             torch.testing.assert_close(found["advantages"], own)
             assert_close(
@@ -186,6 +186,21 @@ def test_run_resumed_from_a_phase_on_hold_is_rolled_back_alike_on_all(measured):
         assert actions(s["held"]["cut"])[3:5] == ["hold", "rollback"]
         assert s["held"]["cut"] == s["held"]["whole"] == seen[0]["held"]["whole"]
     assert journal(out / "held" / "cut") == journal(out / "held" / "whole")
+
+
+def test_plr_knows_the_instances_of_all_ranks(measured):
+    seen, out = measured
+    first, second = (s["replayed"] for s in seen)
+    assert first["entries"] == second["entries"]
+    for name, value in first["tensors"].items():
+        assert torch.equal(value, second["tensors"][name]), name
+    outcomes = first["entries"][0].evidence.outcomes
+    # Two cohorts of 8 worlds on each of two ranks; new instances, so no two are the same.
+    assert len(outcomes) == 2 * 16
+    seeds = {values[0] for values in outcomes.values}
+    assert len({row for row in outcomes.row if row >= 32}) > 5
+    assert len(seeds) == len(set(outcomes.row))
+    assert journal(out / "replayed" / "cut") == journal(out / "replayed" / "whole")
 
 
 def test_bad_number_on_one_rank_is_rolled_back_on_all(measured):
