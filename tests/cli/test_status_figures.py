@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from horizon_rl.cli import main
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.runs.journal import create_curriculum
 from horizon_rl.support.records import encode
@@ -132,11 +133,16 @@ def test_torn_and_odd_lines_of_the_logs_are_left_out(run, capsys):
         ):
             file.write(json.dumps(line).encode() + b"\n")
         file.write(b'\xff\n{"phase":3,"trai')
-    assert "20 s (of 2 phases on record): training" in status(capsys, run)
     write_metrics(run)
     with open(run / "metrics.jsonl", "ab") as file:
         file.write(b'{"phase":4,"number":14,"env_st')
-    assert status_json(capsys, run)["progress"]["iterations"] == 2
+    assert main(["status", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert "20 s (of 2 phases on record): training" in out
+    assert "times.jsonl: 5 damaged line(s) left out" in err
+    assert "metrics.jsonl: 1 damaged line(s) left out" in err
+    assert main(["status", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["progress"]["iterations"] == 2
 
 
 def test_only_the_end_of_long_metrics_is_needed(run, capsys):

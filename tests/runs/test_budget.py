@@ -1,10 +1,6 @@
 """Budgets: what is spent, and which was last given."""
 
-import pytest
-
 from horizon_rl.runs.budget import Budget, read_budget, write_budget
-from horizon_rl.runs.paths import BUDGET
-from horizon_rl.support.errors import InputError
 
 
 def test_without_limits_nothing_is_ever_spent():
@@ -30,10 +26,3 @@ def test_budget_is_remembered_once_it_is_given(tmp_path):
     assert read_budget(tmp_path) is None
     write_budget(tmp_path, Budget(minutes=0.5))
     assert read_budget(tmp_path) == Budget(minutes=0.5)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"steps": "x"}', '{"minutes": Infinity}'])
-def test_damaged_budget_is_refused_by_name(text, tmp_path):
-    (tmp_path / BUDGET).write_text(text)
-    with pytest.raises(InputError, match=f"{BUDGET} is damaged"):
-        read_budget(tmp_path)

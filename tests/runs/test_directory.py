@@ -18,6 +18,7 @@ from horizon_rl.runs.paths import (
     TIMES,
     checkpoint_folder,
 )
+from horizon_rl.runs.telemetry import read_metrics
 from horizon_rl.support.errors import InputError
 
 TIMES_OF = PhaseTimes(phase=0, train_s=3.0, probe_s=2.0, settle_s=1.0)
@@ -62,7 +63,7 @@ def test_figure_that_is_not_finite_is_noted_as_null(directory):
     directory.write_metrics(
         {"phase": 0, "reward": float("nan"), "figures": {"a": float("inf"), "b": 1.0}}
     )
-    line = json.loads((directory.path / METRICS).read_text())
+    (line,) = read_metrics(directory.path)
     assert line == {"phase": 0, "reward": None, "figures": {"a": None, "b": 1.0}}
 
 

@@ -8,7 +8,7 @@ from horizon_rl.curriculum import CheckpointRef, Episodes, Paper
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
 from horizon_rl.runs.journal import create_curriculum
-from horizon_rl.runs.paths import EVIDENCE, TIMES
+from horizon_rl.runs.paths import EVIDENCE
 from horizon_rl.runs.read import find, read_run
 from horizon_rl.support.errors import InputError
 
@@ -100,10 +100,8 @@ def test_file_of_evidence_that_cannot_be_read_is_named(write):
 def test_times_of_phases_on_record_count_once(write):
     directory, curriculum = write({"train": TRAIN})
     curriculum.close()
-    with open(directory.path / TIMES, "a") as file:
-        file.write('{"phase": 1, "train_s": 30.0, "probe_s": 0.0, "settle_s": 0.0}\n')
-        file.write('{"phase": 2, "train_s": 1.0, "probe_s": 1.0, "settle_s": 1.0}\n')
-        file.write('{"phase": 0, "train_s": null}\n')
+    directory.write_times(PhaseTimes(phase=1, train_s=30.0, probe_s=0.0, settle_s=0.0))
+    directory.write_times(PhaseTimes(phase=2, train_s=1.0, probe_s=1.0, settle_s=1.0))
     assert read_run(directory.journal).phase_times().tolist() == [[3, 2, 1], [30, 0, 0]]
 
 
@@ -112,13 +110,6 @@ def test_values_of_the_wrong_kind_are_not_found():
     assert find(data, int, "a", "b") == 1
     assert find(data, str, "a", "b") is None
     assert find(data, int, "a", "b", "c") is None and find(None, int, "a") is None
-
-
-def test_damaged_budget_does_not_hide_a_run(write):
-    directory, curriculum = write({"train": TRAIN})
-    curriculum.close()
-    (directory.path / "budget.json").write_text("{")
-    assert read_run(directory.journal).budget == Budget(steps=5000)
 
 
 def test_catalogue_of_somebodys_own_loop_is_left_alone(write):

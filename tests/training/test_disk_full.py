@@ -25,7 +25,7 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.training.run import Run
 
 FSYNCS = 9
-"""Of a commit: evidence 2, checkpoint 5, journal 1."""
+"""Of a commit: evidence 2, checkpoint 6, journal 1."""
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,14 @@
 """The budget of a run, and whether it is spent."""
 
-import json
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
+from warnings import warn
 
+from horizon_rl.runs.lines import CHECKSUM, check_line, parse_json, to_line
 from horizon_rl.runs.paths import BUDGET
 from horizon_rl.support.durable import write_file
-from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import dumps, encode
+from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.records import decode, encode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,19 +45,31 @@ class Budget:
 
 def write_budget(run: Path, budget: Budget) -> None:
     """Remember the budget that a resumed run was given."""
-    write_file(run / BUDGET, dumps(encode(budget)).encode())
+    write_file(run / BUDGET, to_line(encode(budget)))
 
 
 def read_budget(run: Path) -> Budget | None:
-    """Return the budget that a run was last given on resuming; None: none was."""
+    """Return the budget that a run was last given on resuming; None: none was.
+
+    A damaged file counts as none, with a warning.
+    """
     file = run / BUDGET
     try:
-        given = json.loads(file.read_text())
-        budget = Budget(steps=int(given["steps"]), minutes=float(given["minutes"]))
-        if not isfinite(budget.minutes):
-            raise ValueError(f"minutes is {budget.minutes}")
+        content = file.read_bytes()
+        record = parse_json(content, "line 1")
+        # Older versions wrote neither a checksum nor the line's end.
+        if content.endswith(b"\n") or CHECKSUM in record:
+            record = check_line(record, "line 1")
+        budget = decode(Budget, record)
+        require("steps", budget.steps, 0)
+        require("minutes", budget.minutes, 0.0)
         return budget
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{file} is damaged ({error}): fix or delete it") from error
+    except (OSError, InputError) as error:
+        warn(
+            f"{file} is damaged ({error}): the run has the budget of its start, unless "
+            "you give it another",
+            stacklevel=2,
+        )
+        return None

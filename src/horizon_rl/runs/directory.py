@@ -3,7 +3,7 @@
 import io
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -23,34 +23,17 @@ from horizon_rl.runs.paths import (
     checkpoint_folder,
     phase_name,
 )
+from horizon_rl.runs.telemetry import PhaseTimes as PhaseTimes
+from horizon_rl.runs.telemetry import append_line, keep_phases
 from horizon_rl.support.durable import (
     ASIDE,
     digest_directory,
     make_run_directory,
-    read_lines,
     remove_unnamed,
     write_directory,
     write_file,
 )
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import dumps
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhaseTimes:
-    """Where a phase's seconds went."""
-
-    phase: int
-    train_s: float
-    """Training, its probes taken out."""
-    probe_s: float
-    """Probes, at the end and at early looks."""
-    settle_s: float
-    """Judging, writing the checkpoint and the journal, or restoring."""
-
-    @property
-    def total_s(self) -> float:
-        return self.train_s + self.probe_s + self.settle_s
 
 
 class RunDirectory:
@@ -95,10 +78,10 @@ class RunDirectory:
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Note an iteration; a figure that is not finite is noted as null."""
-        _append(self.path / METRICS, _only_finite(line))
+        append_line(self.path / METRICS, _only_finite(line))
 
     def write_times(self, times: PhaseTimes) -> None:
-        _append(self.path / TIMES, asdict(times))
+        append_line(self.path / TIMES, asdict(times))
 
     def write_checkpoint(
         self, phase: int | None, fill: Callable[[Path], object]
@@ -129,12 +112,7 @@ class RunDirectory:
         for folder in (self.path, self.path / EVIDENCE):
             for file in folder.glob(f"{ASIDE}*"):
                 file.unlink()
-        for file in (self.path / METRICS, self.path / TIMES):
-            if file.exists():
-                kept = [n for n in read_lines(file) if n["phase"] < len(entries)]
-                write_file(file, "".join(f"{dumps(n)}\n" for n in kept).encode())
-        lines = read_lines(self.path / TIMES)
-        return sum(PhaseTimes(**line).total_s for line in lines)
+        return keep_phases(self.path, len(entries))
 
 
 def initial_checkpoint(digest: str) -> CheckpointRef:
@@ -149,11 +127,6 @@ def copy_record(run: Path, folder: Path) -> None:
         if (run / name).exists():  # A budget that was never changed has no file.
             shutil.copy(run / name, folder / name)
     shutil.copytree(run / EVIDENCE, folder / EVIDENCE)
-
-
-def _append(file: Path, line: Mapping[str, Any]) -> None:
-    with open(file, "ab") as opened:
-        opened.write(f"{dumps(line)}\n".encode())
 
 
 def _only_finite(data: Any) -> Any:

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,12 +21,10 @@ from horizon_rl.runs.paths import (
     CHECKPOINTS,
     EVIDENCE,
     JOURNAL,
-    METRICS,
-    TIMES,
     last_written,
     phase_name,
 )
-from horizon_rl.support.durable import read_lines
+from horizon_rl.runs.telemetry import Line, PhaseTimes, read_metrics, read_times
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
@@ -40,7 +37,6 @@ TAIL_BYTES = 1 << 16
 """The end of metrics.jsonl that a summary needs: the file of a long run is large."""
 
 NUMBER = int | float
-Line = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
 RunKind = Literal["training", "rehearsal", "other"]
 DAMAGE = (
@@ -63,7 +59,8 @@ class RunFiles:
     """What is wrong with the files that could not."""
     metrics: tuple[Line, ...] = ()
     """Lines of metrics.jsonl, oldest first; perhaps only the last ones."""
-    times: tuple[Line, ...] = ()
+    times: Mapping[int, PhaseTimes] = field(default_factory=dict)
+    """Where the seconds of a phase went, by phase."""
     budget: Budget = field(default_factory=Budget)
     locked: bool = False
     """A live process has the journal open for appending."""
@@ -149,13 +146,8 @@ class RunFiles:
 
         A line without its phase in the journal is of a phase that runs again.
         """
-        rows = {}
-        for line in self.times:
-            parts = [find(line, NUMBER, f"{k}_s") for k in ("train", "probe", "settle")]
-            whole = all(part is not None and isfinite(part) for part in parts)
-            if whole and line.get("phase") in range(len(self.entries)):
-                rows[line["phase"]] = parts
-        return np.array(list(rows.values()), dtype=float).reshape(-1, 3)
+        rows = [t.parts for t in self.times.values() if t.phase < len(self.entries)]
+        return np.array(rows, dtype=float).reshape(-1, 3)
 
     def coverage(self) -> dict[str, float | None]:
         """Return the coverage of the run's groups at their mastered levels."""
@@ -184,9 +176,9 @@ def read_run(
     # Logs before the journal: a run that ends meanwhile is shown as it was, and not as
     # one that stopped.
     locked, age_s = is_locked(journal), max(0.0, time.time() - last_written(journal))
-    times = tuple(read_lines(folder / TIMES))
+    times = read_times(folder, alive=locked)
     tail = None if evidence else TAIL_BYTES
-    metrics = tuple(read_lines(folder / METRICS, tail))
+    metrics = tuple(read_metrics(folder, tail, alive=locked))
     checkpoints = folder / CHECKPOINTS
     folders = checkpoints.iterdir() if checkpoints.is_dir() else ()
     names = frozenset(path.name for path in folders if path.is_dir())
@@ -224,11 +216,8 @@ def find(data: Any, kind: type | UnionType, *keys: str) -> Any:
 
 
 def _budget(folder: Path, settings: Mapping[str, Any]) -> Budget:
-    """Return a run's budget; a damaged file counts as none, until the run is resumed."""
-    try:
-        given = read_budget(folder)
-    except InputError:
-        given = None
+    """Return a run's budget: the last one that it was given."""
+    given = read_budget(folder)
     steps, minutes = find(settings, int, "steps"), find(settings, NUMBER, "minutes")
     return given or Budget(steps=steps or 0, minutes=minutes or 0.0)
 

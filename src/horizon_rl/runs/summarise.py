@@ -5,7 +5,7 @@ files are, while it trains, when it is done, and after a crash.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +14,7 @@ from horizon_rl.curriculum import Entry, last_checkpoint
 from horizon_rl.curriculum.entry import last_try
 from horizon_rl.curriculum.state import Action
 from horizon_rl.runs.paths import INITIAL, checkpoint_folder
-from horizon_rl.runs.read import Line, RunFiles, RunKind, find
+from horizon_rl.runs.read import RunFiles, RunKind, find
 from horizon_rl.runs.summary import (
     BudgetSummary,
     CheckpointSummary,
@@ -25,6 +25,7 @@ from horizon_rl.runs.summary import (
     Spent,
     Times,
 )
+from horizon_rl.runs.telemetry import Line, PhaseTimes
 
 RECENT = 10
 """Iterations that the speed is the mean of: the last ones."""
@@ -55,7 +56,7 @@ def summarise(run: RunFiles) -> RunSummary:
         ended=ended,
         resume=resume_command(run.path, run.kind, ranks) if can_go_on else None,
         age_s=run.age_s,
-        is_silent=standing == "running" and run.age_s > _patience_s(run.times),
+        is_silent=standing == "running" and run.age_s > _patience_s(run.times.values()),
         budget=_budget(run),
         phases=len(entries),
         boundaries=sum(
@@ -135,13 +136,9 @@ def _progress(run: RunFiles) -> Progress | None:
     )
 
 
-def _patience_s(times: Sequence[Line]) -> float:
+def _patience_s(times: Iterable[PhaseTimes]) -> float:
     """Return how long a healthy run may be silent: it writes no lines in probes."""
-    pauses = [
-        (_number(line, "probe_s") or 0.0) + (_number(line, "settle_s") or 0.0)
-        for line in times
-    ]
-    return max([PATIENCE_S, *(3.0 * pause for pause in pauses)])
+    return max([PATIENCE_S, *(3.0 * (t.probe_s + t.settle_s) for t in times)])
 
 
 def _spent(entries: Sequence[Entry], action: Action, steps: int | None) -> Spent:

@@ -1,13 +1,11 @@
 """Files that survive a crash: written aside, synced, renamed into place."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from horizon_rl.support.errors import InputError
 
@@ -52,23 +50,6 @@ def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> No
 def _aside(path: Path) -> Path:
     """Name a place beside `path` that no other process writes to."""
     return path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
-
-
-def read_lines(file: Path, num_bytes: int | None = None) -> Iterator[dict[str, Any]]:
-    """Read a log of JSON lines, perhaps only its last bytes; torn ones are left out."""
-    if not file.is_file():
-        return
-    with open(file, "rb") as opened:
-        if num_bytes:
-            opened.seek(max(0, file.stat().st_size - num_bytes))
-        data = opened.read()
-    for line in data.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            yield record
 
 
 def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
