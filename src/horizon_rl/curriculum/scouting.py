@@ -15,17 +15,50 @@ from horizon_rl.support.errors import InputError, require
 Levels = dict[str, float]
 BEYOND = "beyond"
 WITHIN = "within"
+CANDIDATE = "candidate"
+TRAINING = "training"
+"""Survival of the training episodes, beside that of the scouts."""
 PARTIAL = (0.75, 0.5, 0.25)
 """Shares of a leap at which a policy that stalled is scouted, the furthest first."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What leaps cost in survival, and what their first phase won back of it.
+
+    With every leap the older ones count half as much: further out it gets harder.
+    """
+
+    lost: float
+    won_back: float
+
+    @classmethod
+    def expect(cls, share: float, weight: float = 0.2) -> "Recovery":
+        """Return what is assumed before the first leap, which costs about `weight`."""
+        return cls(weight, weight * share)
+
+    @property
+    def share(self) -> float:
+        """The part of its loss that the first phase of a leap won back."""
+        return max(0.0, self.won_back / self.lost)
+
+    def add(self, lost: float, won_back: float) -> "Recovery":
+        """Count one more leap."""
+        lost = max(0.0, lost)
+        return Recovery(0.5 * self.lost + lost, 0.5 * self.won_back + won_back)
+
+    def disappointed(self) -> "Recovery":
+        """Return what is expected after a leap that failed in the end."""
+        return Recovery(self.lost, 0.5 * self.won_back)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeapCfg:
     """How the governor scouts, leaps, waits and gives up."""
 
-    stake: float = 0.05
-    """How far below `ready`, or gate L's threshold, survival may fall by a leap, as scouts
-    show it. Halved after a failure, doubled again after a leap that passes."""
+    recovery: float = 0.7
+    """Share of the survival that a leap costs, as scouts show it, which one phase is
+    expected to win back: at first, and at most. Leaps that win back less lower it."""
     ready: float = 0.9
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
@@ -52,7 +85,7 @@ class LeapCfg:
     ends; one with a limit of env steps makes sure of what is mastered up to there."""
 
     def __post_init__(self):
-        require("stake", self.stake, 0.0, 1.0)
+        require("recovery", self.recovery, 0.0, 0.99)
         require("last_leap", self.last_leap, 0.0, 1.0)
         require("ready", self.ready, 0.0, 1.0)
         require("patience", self.patience, 1, whole=True)
@@ -95,24 +128,43 @@ def ladder(mastered: Levels, candidate: Levels, cfg: LeapCfg) -> dict[str, Level
 
 
 def choose_leap(
-    levels: Levels, survival: Mapping[str, float], goal: float, cfg: LeapCfg
-) -> Levels:
-    """Return the furthest levels at which the scouts still survive the goal.
+    levels: Levels,
+    survival: Mapping[str, float],
+    goal: float,
+    recovery: float,
+    cfg: LeapCfg,
+) -> tuple[Levels, float | None]:
+    """Return the furthest levels from which one phase is expected to reach the goal.
 
     Args:
         levels: Where the policy was trained.
         survival: Mean length of episodes as a share of the longest, by scouted set;
-            `candidate` is at `levels` itself.
-        goal: Least survival at the levels to leap to.
+            `candidate` and `training` are at `levels` themselves.
+        goal: Survival to be reached at the levels to leap to.
+        recovery: Share of the loss that a phase wins back.
         cfg: The rungs that were scouted.
+
+    Returns:
+        The levels, and what scouts survive there; None where nothing was scouted.
     """
-    here = survival.get("candidate")
+    here = here_survived(survival)
     names = [f"{BEYOND} {rung:g}" for rung in cfg.rungs]
     if here is None or not all(name in survival for name in names):
-        return dict(levels)
+        return dict(levels), None
     loss = losses(here, [survival[name] for name in names])
-    share = reach(loss, cfg.rungs, max(0.0, here - goal))
-    return between(levels, dict.fromkeys(levels, 1.0), share)
+    allowed = min(max(0.0, here - goal) / (1.0 - recovery), loss[-1])
+    share = reach(loss, cfg.rungs, allowed)
+    return between(levels, dict.fromkeys(levels, 1.0), share), here - float(allowed)
+
+
+def here_survived(survival: Mapping[str, float]) -> float | None:
+    """Return what the policy survives where it was trained; None: not probed.
+
+    Noise makes no episode longer: what training survived is a lower bound.
+    """
+    if CANDIDATE not in survival:
+        return None
+    return max(survival[CANDIDATE], survival.get(TRAINING, 0.0))
 
 
 def losses(here: float, survival: Sequence[float]) -> np.ndarray:

@@ -27,11 +27,14 @@ from horizon_rl.curriculum.method import (
     register_method,
 )
 from horizon_rl.curriculum.scouting import (
+    TRAINING,
     WITHIN,
     LeapCfg,
     Levels,
+    Recovery,
     between,
     choose_leap,
+    here_survived,
     is_hopeful,
     ladder,
 )
@@ -45,16 +48,15 @@ from horizon_rl.curriculum.state import (
 )
 from horizon_rl.domains.distribution import AtLevels
 
-TRAINING = "training"
-"""Survival of the training episodes, beside that of the scouts."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class GovernorState(State):
     """What the governor remembers beside the frontiers."""
 
-    stake: float
-    """Survival that the next leap may cost below gate L's threshold."""
+    recovery: Recovery
+    """What leaps have cost so far, and what their first phase won back."""
+    expected: float | None = None
+    """What the scouts survived at the levels of the leap on trial; None: not scouted."""
     survival: dict[str, float] = field(default_factory=dict)
     """What the last commit's probes survived; empty: not scouted at its levels."""
     failed: Levels | None = None
@@ -93,7 +95,8 @@ class Horizon:
     def start(self, groups: Sequence[str]) -> State:
         check_groups(groups)
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
-        return self._propose(GovernorState(frontiers=frontiers, stake=self.leap.stake))
+        recovery = Recovery.expect(self.leap.recovery)
+        return self._propose(GovernorState(frontiers=frontiers, recovery=recovery))
 
     def step(self, state: State, evidence: Evidence) -> tuple[State, Decision]:
         before, proposal = cast(GovernorState, state), on_trial(state)
@@ -102,6 +105,7 @@ class Horizon:
         trail = (*before.trail, min(check.ratio for check in checks))
         action, part = self._choose(before, evidence, verdict, trail)
         after = book(before, evidence, action)
+        after = replace(after, recovery=_recover(before, evidence))
         if action == "hold":
             after = replace(after, trail=trail)
         elif part:
@@ -208,8 +212,6 @@ class Horizon:
         return replace(
             state,
             frontiers=advance(state.frontiers, proposal.levels),
-            # To train on where one is makes no leap safer.
-            stake=min(self.leap.stake, (1 + (proposal.kind == "leap")) * state.stake),
             survival=survival,
             failed=None,
             trail=(),
@@ -227,7 +229,7 @@ class Horizon:
         return replace(
             state,
             frontiers=advance(state.frontiers, levels, proposal.levels),
-            stake=0.5 * state.stake,
+            recovery=state.recovery.disappointed(),
             survival={},
             failed=proposal.levels,
             trail=(),
@@ -246,8 +248,13 @@ class Horizon:
             else f
             for f in state.frontiers
         )
-        stake = 0.5 * state.stake
-        return replace(state, frontiers=frontiers, stake=stake, failed=tried, trail=())
+        return replace(
+            state,
+            frontiers=frontiers,
+            recovery=state.recovery.disappointed(),
+            failed=tried,
+            trail=(),
+        )
 
     def _propose(
         self,
@@ -266,11 +273,19 @@ class Horizon:
         mastered, cfg = state.mastered, self.leap
         if state.reference is None:
             return self._try(state, "baseline", mastered, "learn the baseline first")
-        goal = max(cfg.ready, self.cfg.gates.min_length) - state.stake
-        reason = f"scouts survive {goal:.0%} of an episode there"
-        levels = choose_leap(mastered, state.survival, goal, cfg)
+        goal = max(cfg.ready, self.cfg.gates.min_length)
+        share = min(cfg.recovery, state.recovery.share)
+        levels, expected = choose_leap(mastered, state.survival, goal, share, cfg)
+        reason = (
+            "nothing is scouted"
+            if expected is None
+            else (
+                f"scouts survive {expected:.0%} of an episode there, and a phase wins back "
+                f"{share:.0%} of the loss"
+            )
+        )
         if state.failed and not state.survival:
-            levels = between(mastered, state.failed, 0.5)
+            levels, expected = between(mastered, state.failed, 0.5), None
             reason = "half way to where a leap stalled"
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
@@ -287,6 +302,7 @@ class Horizon:
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
+            state = replace(state, expected=expected)
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is in sight"
         reason = reason if is_ready else f"episodes last less than {cfg.ready:.0%}"
@@ -313,6 +329,17 @@ class Horizon:
             for f in state.frontiers
         )
         return replace(state, frontiers=frontiers, proposal=proposal)
+
+
+def _recover(state: GovernorState, evidence: Evidence) -> Recovery:
+    """Measure what the first phase of a leap won back of what the leap cost."""
+    first = on_trial(state).kind == "leap" and not state.trail
+    here = here_survived(state.survival)
+    if not first or here is None or state.expected is None:
+        return state.recovery
+    # A phase that was aborted is not probed: it has won back nothing.
+    now = evidence.probed.get("candidate_length", state.expected)
+    return state.recovery.add(here - state.expected, now - state.expected)
 
 
 def _explain(
