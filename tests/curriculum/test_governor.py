@@ -20,7 +20,7 @@ from horizon_rl.curriculum.methods.horizon import GovernorState
 from horizon_rl.domains import AtLevels
 
 LEAP = LeapCfg(
-    stake=0.25,
+    recovery=0.75,
     ready=0.0,
     min_gain=0.02,
     rungs=(0.5, 1.0),
@@ -58,12 +58,13 @@ def shows(
 def test_leap_hold_pass_stall_half_way_rollback_smaller_leap_consolidate_end():
     """Every line is a phase: kind, levels, length, scouts outward and within, action.
 
-    The goal is 0.85 less the stake. Both groups go the same way here.
+    The goal is 0.85, and the loss that is allowed (here - goal) / (1 - recovery). Both
+    groups go the same way here.
     """
     trace = """
-    baseline    0      0.95 | 0.95 0.60 0.20 | 0    0    0 | commit   0
-    leap        0.5    0.70 | 0    0    0    | 0    0    0 | hold     0
-    leap        0.5    0.90 | 0.90 0.60 0.30 | 0    0    0 | commit   0.5
+    baseline    0      0.95 | 0.95 0.55 0.15 | 0    0    0 | commit   0
+    leap        0.5    0.70 | 0.75 0    0    | 0    0    0 | hold     0
+    leap        0.5    0.94 | 0.94 0.74 0.30 | 0    0    0 | commit   0.5
     leap        0.75   0.60 | 0    0    0    | 0    0    0 | hold     0.5
     leap        0.75   0.61 | 0    0    0    | 0.80 0.86 1 | commit   0.625
     leap        0.6875 0.50 | 0    0    0    | 0    0    0 | hold     0.625
@@ -72,13 +73,18 @@ def test_leap_hold_pass_stall_half_way_rollback_smaller_leap_consolidate_end():
     consolidate 0.6562 0.90 | 0.62 0    0    | 0    0    0 | commit   0.6562
     consolidate 0.6562 0.90 | 0.62 0    0    | 0    0    0 | commit   0.6562
     """
-    # 0: 0.95 - 0.60 = 0.35 may be lost, and is at rung 0.5.
-    # 1: not passed, but one phase shows no slope.          2: 0.3 may be lost: rung 0.5.
-    # 4: from 0.60 to 0.61 is flat, and half of the leap passes. The stake is halved.
+    # Before any leap: 0.15 of 0.2 is won back.
+    # 0: 0.1 / (1 - 0.75) = 0.4 may be lost, and is at rung 0.5.
+    # 1: not passed, but one phase shows no slope. 0.75 - 0.55 = 0.2 of 0.4 is won back:
+    #    with half of what was before, 0.275 of 0.5.
+    # 2: 0.09 / (1 - 0.55) = 0.2 may be lost: rung 0.5.
+    # 3: it survives less than scouts did: none of 0.2 is won back, 0.1375 of 0.45 in all.
+    # 4: from 0.60 to 0.61 is flat, and half of the leap passes. A failure: 0.06875.
     # 5: what was committed has no scouts: half way to where the leap stalled.
-    # 6: flat, and nothing of it passes. 7: half way again, and 8: 0.76 - 0.725 = 0.035 of
-    # 0.76 is 0.046 of the way to rung 0.5: a gain of 0.008, which is not worth a leap.
-    # 10: two phases without a leap.
+    # 6: flat, and nothing of it passes: 0.034375 of 0.45, which is a share of 0.0764.
+    # 7: half way again. Its probe is worse than training, which is a lower bound.
+    # 8: 0.05 / (1 - 0.0764) = 0.0541 of 0.9 is 0.06 of the way to rung 0.5: a gain of
+    #    0.03 * 0.3438 = 0.0103, which is not worth a leap. 10: two phases without a leap.
     curriculum = Curriculum(["mass", "com"], GOVERNOR)
     for line in trace.strip().splitlines():
         head, outward, within, tail = line.split("|")
@@ -96,6 +102,10 @@ def test_leap_hold_pass_stall_half_way_rollback_smaller_leap_consolidate_end():
     stalled = curriculum.entries[4].decision
     assert stalled.levels == {"mass": 0.625, "com": 0.625}
     assert "stalled, committed all at 0.625" in stalled.reason
+    assert curriculum.entries[3].proposal.reason == (
+        "scouts survive 74% of an episode there, and a phase wins back 55% of the loss"
+    )
+    assert recovery(curriculum) == pytest.approx(0.034375 / 0.45)
 
 
 def after(*told: Evidence, method: Horizon = GOVERNOR) -> Curriculum:
@@ -106,24 +116,76 @@ def after(*told: Evidence, method: Horizon = GOVERNOR) -> Curriculum:
     return curriculum
 
 
-LEAPT = shows(0.95, "0.95 0.60 0.20")
-"""From it the governor leaps to 0.5."""
+LEAPT = shows(0.95, "0.95 0.55 0.15")
+"""From it the governor leaps to 0.5, where scouts survive 0.55: 0.4 is lost."""
 
 
-def stake(curriculum: Curriculum) -> float:
+def recovery(curriculum: Curriculum) -> float:
     assert isinstance(curriculum.state, GovernorState)
-    return curriculum.state.stake
+    return curriculum.state.recovery.share
 
 
-def test_stake_is_halved_by_a_failure_and_doubled_by_a_pass():
-    flat = (shows(0.4), shows(0.4))
-    curriculum = after(LEAPT, *flat)
-    assert stake(curriculum) == 0.125
-    # 0.85 - 0.125 = 0.725: 0.225 of 0.35 up to rung 0.5.
+def leap_from(curriculum: Curriculum) -> float:
     proposal = curriculum.ask()
-    assert proposal and proposal.levels == {"mass": 0.3214}
-    curriculum.tell(shows(0.9))
-    assert stake(curriculum) == 0.25
+    assert proposal and proposal.kind == "leap"
+    return proposal.levels["mass"]
+
+
+def test_leap_that_wins_back_little_makes_the_next_one_smaller():
+    little = after(LEAPT, shows(0.6, "0.65 0 0"))
+    # 0.65 - 0.55 = 0.1 of 0.4, and half of 0.15 of 0.2: 0.175 of 0.5.
+    assert recovery(little) == pytest.approx(0.35)
+    little.tell(LEAPT)  # It passes now, but only the first phase counts.
+    assert recovery(little) == pytest.approx(0.35)
+    # 0.1 / (1 - 0.35) = 0.1538 of 0.4 is 0.1923 of the way from 0.5 to the limit.
+    assert leap_from(little) == pytest.approx(0.5 + 0.5 * 0.1923, abs=1e-4)
+
+
+def test_leap_that_wins_back_all_counts_no_more_than_the_setting():
+    everything = after(LEAPT, LEAPT)
+    assert recovery(everything) == pytest.approx(0.475 / 0.5)
+    # 0.1 / (1 - 0.75), not 0.1 / (1 - 0.95): rung 0.5 again.
+    assert leap_from(everything) == 0.75
+    # After a leap that won back nothing, 0.075 of 0.5, one of 0.1 / 0.85 = 0.1176 wins
+    # back all of it: 0.0375 + 0.1176 of 0.25 + 0.1176.
+    regained = after(LEAPT, shows(0.4, "0.4 0 0"), LEAPT)
+    assert recovery(regained) == pytest.approx(0.15)
+    regained.tell(LEAPT)
+    assert recovery(regained) == pytest.approx(0.1551 / 0.3676, abs=1e-3)
+
+
+def test_what_training_survives_counts_as_won_back():
+    # It is a lower bound of what is survived without noise; and all there is where the
+    # candidate is not probed.
+    probed = {"beyond 0.5_length": 0.0, "beyond 1_length": 0.0}
+    for evidence in (shows(0.75, "0.6 0 0"), shows(0.75, probed=probed)):
+        assert recovery(after(LEAPT, evidence)) == pytest.approx(0.275 / 0.5)
+
+
+def test_aborted_phase_has_won_back_nothing_and_a_failure_halves():
+    # 0.075 of 0.5, halved.
+    aborted = after(LEAPT, shows(0.6, probed={}, aborted=True))
+    assert recovery(aborted) == pytest.approx(0.075)
+    # 0.75 - 0.55 = 0.2 of 0.4 is won back at first: 0.275 of 0.5. Then it stalls.
+    flat = (shows(0.7, "0.75 0 0"), shows(0.7, "0.75 0 0"))
+    curriculum = after(LEAPT, *flat)
+    assert curriculum.entries[-1].decision.action == "rollback"
+    assert recovery(curriculum) == pytest.approx(0.275)
+    # 0.1 / (1 - 0.275) = 0.1379 of 0.4 up to rung 0.5.
+    assert leap_from(curriculum) == pytest.approx(0.1724)
+
+
+def test_only_a_scouted_leap_shows_what_is_won_back():
+    stalled = (shows(0.7, "0.75 0 0"), shows(0.7, "0.75 0 0", "0 1 1"))
+    half_way = after(LEAPT, *stalled)
+    assert recovery(half_way) == pytest.approx(0.275)
+    assert leap_from(half_way) == 0.375
+    half_way.tell(shows(0.95, "0.95 0 0"))
+    assert recovery(half_way) == pytest.approx(0.275)
+    # Nor does a consolidation, whether it passes or fails.
+    stuck = after(shows(0.85, "0.85 0 0"), shows(0.4), shows(0.4))
+    assert [e.decision.action for e in stuck.entries] == ["commit", "hold", "rollback"]
+    assert kind(stuck) == "consolidate" and recovery(stuck) == pytest.approx(0.75)
 
 
 def test_run_ends_when_proposals_in_a_row_gain_nothing():
@@ -197,13 +259,13 @@ def test_gate_c_holds_for_every_size_of_body_and_at_level_zero(changes, words):
 
 def test_start_that_was_trained_elsewhere_is_no_reference_for_gate_c():
     confirmed = after(replace(LEAPT, iterations=0))
-    forgets = shows(0.95, "0.95 0.60 0.20", checkpoint_error=0.5)
+    forgets = shows(0.95, "0.95 0.55 0.15", checkpoint_error=0.5)
     assert confirmed.tell(forgets).action == "commit"
     assert not confirmed.decide(forgets).verdict.passed
 
 
 def test_anchor_is_that_of_the_first_commit():
-    drifted = shows(0.95, "0.95 0.60 0.20", anchor_error=0.13)
+    drifted = shows(0.95, "0.95 0.55 0.15", anchor_error=0.13)
     curriculum = after(LEAPT, drifted)
     assert curriculum.state.mastered == {"mass": 0.5}
     # 0.15 is little above 0.13, but much above 0.1.
@@ -286,7 +348,7 @@ def test_no_leap_begins_when_the_run_is_nearly_over():
 
 def test_stuck_run_with_env_steps_left_makes_sure_of_what_is_mastered():
     """It would end before its noise has gone down."""
-    stuck = shows(0.95, "0.6 0 0")  # The goal is 0.6: there is nothing to lose.
+    stuck = shows(0.85, "0.85 0 0")  # Gate L is just passed: there is nothing to lose.
     assert after(*3 * (stuck,)).state.ended == "no leap is left to try"
     curriculum = after(*9 * (replace(stuck, progress=0.3),))
     proposal = curriculum.ask()

@@ -33,7 +33,7 @@ governors = st.builds(
     ),
     leap=st.builds(
         LeapCfg,
-        stake=st.floats(0.1, 1.0),
+        recovery=st.floats(0.0, 0.99),
         ready=st.floats(0.0, 1.0),
         min_gain=st.floats(0.001, 0.2),
         rungs=rungs,
@@ -171,6 +171,19 @@ def test_run_that_never_passes_again_ends(names, method):
         assert decision.action in ("hold", "rollback", "retreat")
     assert state.mastered == dict.fromkeys(names, 0.0)
     assert state.ended == "no leap is left to try"
+
+
+@many
+@given(groups, governors, robots)
+def test_recovery_stays_a_share_and_is_measured_once_a_leap(names, method, robot):
+    for before, _, decision, after in run(names, method, robot):
+        assert 0.0 <= after.recovery.share <= 1.0
+        assert before.expected is None or before.proposal.kind == "leap"
+        if decision.action == "hold":
+            assert after.expected is None
+        fails = decision.levels or decision.action in ("rollback", "retreat")
+        if before.expected is None and not (fails and before.proposal.kind == "leap"):
+            assert after.recovery == before.recovery
 
 
 @many

@@ -58,7 +58,7 @@ def test_unknown_method_is_refused_with_those_that_exist():
 
 
 def test_methods_take_the_settings_that_they_have_a_field_for():
-    settings = MethodCfgs(leap=LeapCfg(stake=0.3))
+    settings = MethodCfgs(leap=LeapCfg(recovery=0.3))
     early = EarlyCfg(looks=(0.5,))
     chosen = choose_method("horizon", CurriculumCfg(), settings, early=early)
     assert chosen == Horizon(early=early, leap=settings.leap)

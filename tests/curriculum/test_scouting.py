@@ -5,12 +5,14 @@ import pytest
 
 from horizon_rl.curriculum import LeapCfg
 from horizon_rl.curriculum.scouting import (
+    Recovery,
     between,
     choose_leap,
     is_hopeful,
     ladder,
     losses,
     reach,
+    survived_here,
 )
 from horizon_rl.support.errors import InputError
 
@@ -91,22 +93,78 @@ def test_reach_of_a_loss_from_the_start():
 def test_leap_together_goes_the_same_share_in_all_groups():
     # 0.95 - 0.6 = 0.35 may be lost: 0.15 up to rung 0.5, then 0.2 of 0.4: half way on.
     found = survival(0.95, beyond=(0.9, 0.8, 0.4))
-    levels = choose_leap(HERE, found, 0.6, CFG)
+    levels, expected = choose_leap(HERE, found, 0.6, 0.0, CFG)
     assert levels == pytest.approx({"mass": 0.8, "com": 0.75})  # 0.75 of their way.
+    assert expected == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("recovery", "expected", "share"),
+    [
+        (0.0, 0.85, 0.375),  # 0.1 is lost: half way between 0.9 and 0.8.
+        (0.5, 0.75, 0.5625),  # 0.2: 0.15 up to rung 0.5, then 0.05 of 0.4.
+        (0.75, 0.55, 0.8125),  # 0.4: then 0.25 of 0.4.
+        (0.9, 0.4, 1.0),  # 1 may be lost, but no rung costs more than 0.55.
+    ],
+)
+def test_leap_goes_where_a_phase_is_expected_to_reach_the_goal(
+    recovery, expected, share
+):
+    found = survival(0.95, beyond=(0.9, 0.8, 0.4))
+    levels, scouted = choose_leap({"mass": 0.0}, found, 0.85, recovery, CFG)
+    assert levels == pytest.approx({"mass": share})
+    assert scouted == pytest.approx(expected)
+    assert expected + recovery * (0.95 - expected) >= 0.85 - 1e-9
 
 
 def test_policy_below_the_goal_leaps_only_where_nothing_is_lost():
     found = survival(0.5, beyond=(0.5, 0.4, 0.3))
-    assert choose_leap(HERE, found, 0.6, CFG) == {"mass": 0.4, "com": 0.25}
+    assert choose_leap(HERE, found, 0.6, 0.7, CFG) == ({"mass": 0.4, "com": 0.25}, 0.5)
     steep = survival(0.5, beyond=(0.49, 0.4, 0.3))
-    assert choose_leap(HERE, steep, 0.6, CFG) == HERE
+    assert choose_leap(HERE, steep, 0.6, 0.7, CFG) == (HERE, 0.5)
+
+
+def test_policy_survives_here_what_it_did_in_training_or_more():
+    assert survived_here({"candidate": 0.9, "training": 0.8}) == 0.9
+    assert survived_here({"candidate": 0.8, "training": 0.9}) == 0.9
+    assert survived_here({"candidate": 0.8}) == 0.8
+    assert survived_here({"training": 0.9}) is None
+
+
+def test_recovery_is_that_of_all_leaps_the_older_ones_for_half():
+    recovery = Recovery.expect(0.5)
+    assert recovery.share == 0.5
+    recovery = recovery.add(0.3, 0.1)  # 0.05 + 0.1 of 0.1 + 0.3.
+    assert recovery.share == pytest.approx(0.375)
+    assert recovery.add(0.2, 0.2).share == pytest.approx(0.275 / 0.4)
+    assert recovery.after_failure().share == pytest.approx(0.375 / 2)
+
+
+@pytest.mark.parametrize(
+    ("lost", "won_back", "share"),
+    [
+        (0.1, -0.3, 0.25),  # It got worse: nothing is won back.
+        (0.1, 0.2, 0.75),  # No more than all is.
+        (0.0, 0.1, 0.5),  # A leap that costs nothing shows nothing,
+        (-0.1, 0.1, 0.5),  # nor does one beyond which scouts survive more.
+    ],
+)
+def test_chance_is_no_recovery(lost, won_back, share):
+    assert Recovery.expect(0.5).add(lost, won_back).share == pytest.approx(share)
+
+
+def test_recovery_is_defined_after_however_many_leaps():
+    recovery = Recovery.expect(0.5)
+    for _ in range(2000):  # Halves of halves would be zero by now.
+        recovery = recovery.add(0.0, 0.0)
+    assert recovery.share == 0.5
 
 
 @pytest.mark.parametrize("missing", ["candidate", "beyond 0.25", "beyond 1"])
 def test_no_leap_without_all_scouts(missing):
     found = survival(0.9, beyond=(0.9, 0.9, 0.9))
     del found[missing]
-    assert choose_leap(HERE, found, 0.6, CFG) == HERE
+    assert choose_leap(HERE, found, 0.6, 0.7, CFG) == (HERE, None)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +189,7 @@ def test_phase_goes_on_while_it_is_projected_to_pass(trail, hopeful):
     ("changes", "message"),
     [
         ({"last_leap": 1.5}, "last_leap is 1.5"),
-        ({"stake": 1.5}, "stake is 1.5"),
+        ({"recovery": 1.0}, "recovery is 1"),
         ({"patience": 0}, "patience is 0"),
         ({"min_gain": -0.1}, "min_gain is -0.1"),
         ({"rungs": ()}, "rungs are none; accepted: at least one"),

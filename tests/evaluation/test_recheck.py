@@ -85,7 +85,7 @@ def test_missing_probe_is_a_disagreement_and_a_missing_file_is_not():
 GOVERNOR = Horizon(
     leap=LeapCfg(
         ready=0.0,
-        stake=0.25,
+        recovery=0.5,
         rungs=(0.5, 1.0),
         patience=2,
         margin=0.15,
@@ -101,7 +101,7 @@ def leap(length=95.0, spread=0.0, large=0.0, anchor=0.0, within=40.0, **numbers)
     arrays["window_length"] = length + spread * np.linspace(-1.0, 1.0, 10)
     for name in ("checkpoint", "candidate", "anchor"):
         arrays[f"{name}_size:large"], arrays[f"{name}_size:small"] = LARGE, ~LARGE
-        arrays[f"{name}_length"] = np.full(N, length)
+        arrays[f"{name}_length"] = np.full(N, length + 3.0)  # Without noise.
     arrays["checkpoint_error"] = arrays["checkpoint_error"] + large * LARGE
     arrays["anchor_error"] = arrays["anchor_error"] + anchor
     scouted = {f"{BEYOND} 0.5": 70.0, f"{BEYOND} 1": 40.0}

@@ -78,7 +78,7 @@ def kill_and_resume(method: str, tmp_path: Path) -> None:
         groups="mass,com",
         seed=3,
         curriculum=CurriculumCfg(max_phases=40),
-        leap=LeapCfg(stake=0.5),
+        leap=LeapCfg(recovery=0.95),
     )
     expected = [e.decision for e in run_to_end(cfg, PAPER).curriculum.entries]
     assert {d.action for d in expected} == ACTIONS[method]

@@ -35,7 +35,7 @@ SLOW = ("adr", "scalar-adr", "plr", "doraemon")
 """Methods that learn from single episodes, until the budget of phases ends."""
 
 PUBLISHED = RehearsalCfg(method="paper")
-BOLD = RehearsalCfg(leap=LeapCfg(stake=0.5))
+BOLD = RehearsalCfg(leap=LeapCfg(recovery=0.95))
 """Leaps so far that some fail."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from horizon_rl.curriculum.evidence import Evidence
 from horizon_rl.support.errors import InputError, require
 
 Levels = dict[str, float]
@@ -30,7 +31,9 @@ class Recovery:
     """
 
     lost: float
+    """Above zero."""
     won_back: float
+    """At most what was lost."""
 
     @classmethod
     def expect(cls, share: float, weight: float = 0.2) -> "Recovery":
@@ -40,14 +43,17 @@ class Recovery:
     @property
     def share(self) -> float:
         """The part of its loss that the first phase of a leap won back."""
-        return max(0.0, self.won_back / self.lost)
+        return self.won_back / self.lost
 
     def add(self, lost: float, won_back: float) -> "Recovery":
-        """Count one more leap."""
-        lost = max(0.0, lost)
+        """Count one more leap; one that costs nothing shows nothing."""
+        if lost <= 0.0:
+            return self
+        # By chance more than all may come back, or things get worse.
+        won_back = min(lost, max(0.0, won_back))
         return Recovery(0.5 * self.lost + lost, 0.5 * self.won_back + won_back)
 
-    def disappointed(self) -> "Recovery":
+    def after_failure(self) -> "Recovery":
         """Return what is expected after a leap that failed in the end."""
         return Recovery(self.lost, 0.5 * self.won_back)
 
@@ -147,7 +153,7 @@ def choose_leap(
     Returns:
         The levels, and what scouts survive there; None where nothing was scouted.
     """
-    here = here_survived(survival)
+    here = survived_here(survival)
     names = [f"{BEYOND} {rung:g}" for rung in cfg.rungs]
     if here is None or not all(name in survival for name in names):
         return dict(levels), None
@@ -157,7 +163,21 @@ def choose_leap(
     return between(levels, dict.fromkeys(levels, 1.0), share), here - float(allowed)
 
 
-def here_survived(survival: Mapping[str, float]) -> float | None:
+def survival_of(evidence: Evidence) -> dict[str, float]:
+    """Return what a phase survived, by scouted set, and in training.
+
+    Where the candidate is not probed, its training episodes stand in.
+    """
+    length = evidence.length or 0.0
+    lengths = {f"{CANDIDATE}_length": length, **evidence.probed}
+    return {
+        name.removesuffix("_length"): value
+        for name, value in lengths.items()
+        if name.endswith("_length")
+    } | {TRAINING: length}
+
+
+def survived_here(survival: Mapping[str, float]) -> float | None:
     """Return what the policy survives where it was trained; None: not probed.
 
     Noise makes no episode longer: what training survived is a lower bound.

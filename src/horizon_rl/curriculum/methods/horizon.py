@@ -34,9 +34,10 @@ from horizon_rl.curriculum.scouting import (
     Recovery,
     between,
     choose_leap,
-    here_survived,
     is_hopeful,
     ladder,
+    survival_of,
+    survived_here,
 )
 from horizon_rl.curriculum.state import (
     Action,
@@ -56,7 +57,7 @@ class GovernorState(State):
     recovery: Recovery
     """What leaps have cost so far, and what their first phase won back."""
     expected: float | None = None
-    """What the scouts survived at the levels of the leap on trial; None: not scouted."""
+    """What the scouts survived at the levels of a leap that begins; else None."""
     survival: dict[str, float] = field(default_factory=dict)
     """What the last commit's probes survived; empty: not scouted at its levels."""
     failed: Levels | None = None
@@ -104,8 +105,11 @@ class Horizon:
         checks = feasibility_checks(evidence, self.cfg.gates)
         trail = (*before.trail, min(check.ratio for check in checks))
         action, part = self._choose(before, evidence, verdict, trail)
+        recovery = _measure_recovery(before, evidence)
+        if proposal.kind == "leap" and (part or action in ("rollback", "retreat")):
+            recovery = recovery.after_failure()
         after = book(before, evidence, action)
-        after = replace(after, recovery=_recover(before, evidence))
+        after = replace(after, recovery=recovery, expected=None)
         if action == "hold":
             after = replace(after, trail=trail)
         elif part:
@@ -201,18 +205,10 @@ class Horizon:
         self, state: GovernorState, evidence: Evidence, proposal: Proposal
     ) -> GovernorState:
         """Take the candidate as mastered, and remember what lies beyond it."""
-        # Where the candidate is not probed, its training episodes stand in.
-        length = evidence.length or 0.0
-        lengths = {"candidate_length": length, **evidence.probed}
-        survival = {
-            name.removesuffix("_length"): value
-            for name, value in lengths.items()
-            if name.endswith("_length")
-        } | {TRAINING: length}
         return replace(
             state,
             frontiers=advance(state.frontiers, proposal.levels),
-            survival=survival,
+            survival=survival_of(evidence),
             failed=None,
             trail=(),
             anchor=state.anchor or by_size("anchor_error", evidence),
@@ -229,7 +225,6 @@ class Horizon:
         return replace(
             state,
             frontiers=advance(state.frontiers, levels, proposal.levels),
-            recovery=state.recovery.disappointed(),
             survival={},
             failed=proposal.levels,
             trail=(),
@@ -248,13 +243,7 @@ class Horizon:
             else f
             for f in state.frontiers
         )
-        return replace(
-            state,
-            frontiers=frontiers,
-            recovery=state.recovery.disappointed(),
-            failed=tried,
-            trail=(),
-        )
+        return replace(state, frontiers=frontiers, failed=tried, trail=())
 
     def _propose(
         self,
@@ -276,21 +265,12 @@ class Horizon:
         goal = max(cfg.ready, self.cfg.gates.min_length)
         share = min(cfg.recovery, state.recovery.share)
         levels, expected = choose_leap(mastered, state.survival, goal, share, cfg)
-        reason = (
-            "nothing is scouted"
-            if expected is None
-            else (
-                f"scouts survive {expected:.0%} of an episode there, and a phase wins back "
-                f"{share:.0%} of the loss"
-            )
-        )
         if state.failed and not state.survival:
-            levels, expected = between(mastered, state.failed, 0.5), None
-            reason = "half way to where a leap stalled"
+            levels = between(mastered, state.failed, 0.5)
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
         is_ready = state.survival.get(TRAINING, 1.0) >= cfg.ready
-        leaps = is_ready and (gain >= cfg.min_gain or (gain > 0.0 and arrives))
+        leaps = is_ready and gain > 0.0 and (gain >= cfg.min_gain or arrives)
         # Not since the last leap: one that fails time and again would go on forever.
         is_stuck = state.idle + (not leaps) > cfg.idle_phases
         if is_stuck and progress is None:
@@ -302,6 +282,10 @@ class Horizon:
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
+            reason = "half way to where a leap stalled"
+            if expected is not None:
+                reason = f"scouts survive {expected:.0%} of an episode there, and a phase "
+                reason += f"wins back {share:.0%} of the loss"
             state = replace(state, expected=expected)
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is in sight"
@@ -331,15 +315,15 @@ class Horizon:
         return replace(state, frontiers=frontiers, proposal=proposal)
 
 
-def _recover(state: GovernorState, evidence: Evidence) -> Recovery:
-    """Measure what the first phase of a leap won back of what the leap cost."""
-    first = on_trial(state).kind == "leap" and not state.trail
-    here = here_survived(state.survival)
-    if not first or here is None or state.expected is None:
+def _measure_recovery(state: GovernorState, evidence: Evidence) -> Recovery:
+    """Add what the first phase of a leap won back of what the leap cost, if it is one."""
+    before, expected = survived_here(state.survival), state.expected
+    if before is None or expected is None:
         return state.recovery
+    now = survived_here(survival_of(evidence)) or 0.0
     # A phase that was aborted is not probed: it has won back nothing.
-    now = evidence.probed.get("candidate_length", state.expected)
-    return state.recovery.add(here - state.expected, now - state.expected)
+    won_back = 0.0 if evidence.aborted else now - expected
+    return state.recovery.add(before - expected, won_back)
 
 
 def _explain(
