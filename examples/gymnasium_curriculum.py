@@ -44,7 +44,7 @@ force = { baseline = [9.0, 11.0], limit = [1.0, 40.0], unit = "N" }
 """)
 # Errors are distances from the centre here, in metres: of a few centimetres 5 % is noise.
 CFG = CurriculumCfg(gates=GateCfg(max_error=0.3, error_slack=0.05))
-LEAP = LeapCfg(ready=0.0)  # A phase costs a second here: be bold.
+LEAP = LeapCfg(recovery=0.9, ready=0.0)  # A phase costs a second here: be bold.
 FIELDS = {
     "pole.length": "length",
     "pole.mass": "masspole",

@@ -28,7 +28,7 @@ def workplace(tmp_path, monkeypatch):
 def test_help_shows_the_basic_flags_and_help_all_the_rest(capsys):
     short, whole = (out_of(capsys, "train", f) for f in ("--help", "--help-all"))
     assert "--groups" in short and "--minutes" in short and "--help-all" in short
-    for flag in ("--learner.ppo.learning-rate", "--rows-per-env", "--leap.stake"):
+    for flag in ("--learner.ppo.learning-rate", "--rows-per-env", "--leap.recovery"):
         assert flag not in short and flag in whole
     assert "--groups" in whole
     assert len(short.splitlines()) < 75

@@ -102,9 +102,8 @@ def test_leap_hold_pass_stall_half_way_rollback_smaller_leap_consolidate_end():
     stalled = curriculum.entries[4].decision
     assert stalled.levels == {"mass": 0.625, "com": 0.625}
     assert "stalled, committed all at 0.625" in stalled.reason
-    assert curriculum.entries[3].proposal.reason == (
-        "scouts survive 74% of an episode there, and a phase wins back 55% of the loss"
-    )
+    why = "scouts survive 74% of an episode there, a phase wins back 55% of the loss"
+    assert curriculum.entries[3].proposal.reason == why
     assert recovery(curriculum) == pytest.approx(0.034375 / 0.45)
 
 

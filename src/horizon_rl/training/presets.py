@@ -78,7 +78,7 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         num_bodies=256,
         # Two and a half episodes: the shortest phase that measures both ends fairly.
         phase_iterations=54,
-        # Phases are a fifth of the paper's: small probes keep their share small.
+        # Phases are a ninth of the paper's: small probes keep their share small.
         probe_scenarios=96,
         anchor_scenarios=96,
         scout_scenarios=32,

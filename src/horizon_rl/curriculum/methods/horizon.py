@@ -284,8 +284,8 @@ class Horizon:
         if leaps:
             reason = "half way to where a leap stalled"
             if expected is not None:
-                reason = f"scouts survive {expected:.0%} of an episode there, and a phase "
-                reason += f"wins back {share:.0%} of the loss"
+                won = f"a phase wins back {share:.0%} of the loss"
+                reason = f"scouts survive {expected:.0%} of an episode there, {won}"
             state = replace(state, expected=expected)
             return self._try(state, "leap", levels, reason)
         reason = "the limit is reached" if arrives else "no leap is in sight"
