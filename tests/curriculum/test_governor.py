@@ -182,9 +182,36 @@ def test_only_a_scouted_leap_shows_what_is_won_back():
     half_way.tell(shows(0.95, "0.95 0 0"))
     assert recovery(half_way) == pytest.approx(0.275)
     # Nor does a consolidation, whether it passes or fails.
-    stuck = after(shows(0.85, "0.85 0 0"), shows(0.4), shows(0.4))
-    assert [e.decision.action for e in stuck.entries] == ["commit", "hold", "rollback"]
+    stuck = after(shows(0.85, "0.85 0 0"), *3 * (shows(0.4),))
+    assert stuck.entries[-1].decision.action == "rollback"
     assert kind(stuck) == "consolidate" and recovery(stuck) == pytest.approx(0.75)
+
+
+def test_consolidation_waits_where_a_leap_would_fail():
+    """At levels that are mastered only lost skill is a reason to go back."""
+    flat = (shows(0.7), shows(0.69))
+    assert after(LEAPT, *flat).entries[-1].decision.action == "rollback"
+    here = shows(0.85, "0.85 0 0")
+    waiting = after(here, *flat)
+    assert waiting.entries[-1].decision.action == "hold"
+    assert waiting.decide(shows(0.69)).action == "rollback"  # Two phases, and no more.
+    bad = shows(0.69, anchor_error=1.0)
+    commits = after(here, replace(here, iterations=1))
+    commits.tell(shows(0.7, anchor_error=1.0))
+    assert commits.decide(bad).action == "rollback"
+
+
+def test_leap_after_a_failure_goes_half_as_far_at_most():
+    # Scouts see no loss at all up to rung 0.5: it is gate L that the leap fails.
+    easy = shows(0.95, "0.95 0.95 0.15")
+    curriculum = after(easy)
+    tried = [leap_from(curriculum)]
+    for _ in range(2):
+        for evidence in (shows(0.7, "0.95 0 0"), shows(0.7, "0.95 0 0")):
+            curriculum.tell(evidence)
+        tried.append(leap_from(curriculum))
+    # 0.1 / (1 - 0.75) = 0.4 of the 0.8 from rung 0.5 to 1.
+    assert tried == [0.75, 0.375, 0.1875]
 
 
 def test_run_ends_when_proposals_in_a_row_gain_nothing():

@@ -188,7 +188,10 @@ class Horizon:
         lost = verdict.preserved is False
         lost_alone = lost and verdict.feasible
         patience = self.leap.patience_lost if lost_alone else self.leap.patience
-        if is_hopeful(trail, evidence.length_se or 0.0, patience):
+        # At levels that are mastered there is nothing to go back to but old skill.
+        stays = proposal.kind == "consolidate" and not lost
+        waits = stays and len(trail) <= self.leap.idle_phases
+        if waits or is_hopeful(trail, evidence.length_se or 0.0, patience):
             return "hold", None
         scouts = {} if lost else proposal.scouts or {}
         for name, levels in scouts.items():  # The furthest on the way comes first.
@@ -265,8 +268,10 @@ class Horizon:
         goal = max(cfg.ready, self.cfg.gates.min_length)
         share = min(cfg.recovery, state.recovery.share)
         levels, expected = choose_leap(mastered, state.survival, goal, share, cfg)
-        if state.failed and not state.survival:
-            levels = between(mastered, state.failed, 0.5)
+        if state.failed:
+            half = between(mastered, state.failed, 0.5)
+            if not state.survival or any(levels[g] > half[g] for g in half):
+                levels, expected = half, None
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
         is_ready = state.survival.get(TRAINING, 1.0) >= cfg.ready
@@ -282,7 +287,7 @@ class Horizon:
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
-            reason = "half way to where a leap stalled"
+            reason = "half way to where a leap failed"
             if expected is not None:
                 won = f"a phase wins back {share:.0%} of the loss"
                 reason = f"scouts survive {expected:.0%} of an episode there, {won}"
