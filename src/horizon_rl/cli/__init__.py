@@ -28,6 +28,7 @@ COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
     "train": ("TrainCmd", "a policy, its physics widened while it copes"),
     "status": ("StatusCmd", "how a run is doing, from its files alone"),
+    "verify": ("VerifyCmd", "whether a run's files are what was written"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs predicted progress"),
     "study": ("StudyCmd", "training runs side by side, and their verdicts again"),
     "report": ("ReportCmd", "runs as one page to keep and share"),

@@ -1,0 +1,101 @@
+"""`horizon verify`: every file of a run, damaged or not."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from horizon_rl.cli import main
+from horizon_rl.policies.shipped import model_names, shipped_runs
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("trained") / "run"
+    args = ["train", "--preset", "smoke", "--run", str(path), "--table", "0"]
+    assert main([*args, "--device", "cpu", "--steps", "3000"]) == 0
+    return path
+
+
+@pytest.fixture
+def run(trained, tmp_path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def verify(capsys, *args) -> tuple[int, dict[str, dict]]:
+    capsys.readouterr()
+    code = main(["verify", *map(str, args), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    return code, {finding["part"]: finding for finding in found}
+
+
+def test_sound_run_is_verified_whole(run, capsys):
+    code, found = verify(capsys, run)
+    assert code == 0
+    for part in ("journal", "checkpoints", "evidence", "verdicts", "telemetry"):
+        assert found[part]["sound"] == found[part]["total"] > 0, part
+    assert main(["verify", str(run)]) == 0
+    assert "digests in the journal" in capsys.readouterr().out
+
+
+def change_episodes(file: Path) -> None:
+    """Write other episodes, sound in themselves."""
+    with np.load(file) as found:
+        arrays = dict(found)
+    arrays["anchor_error"] = arrays["anchor_error"] + 1.0
+    np.savez_compressed(file, **arrays)
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "part"),
+    [
+        ("checkpoints/initial/weights.safetensors", flip, "checkpoints"),
+        ("checkpoints/initial/checkpoint.json", flip, "checkpoints"),
+        ("checkpoints/initial/SHA256SUMS", flip, "checkpoints"),
+        ("evidence/phase-00000.npz", flip, "evidence"),
+        ("evidence/phase-00000.npz", change_episodes, "verdicts"),
+        ("metrics.jsonl", flip, "telemetry"),
+        ("times.jsonl", flip, "telemetry"),
+    ],
+)
+def test_damage_is_named(run, file, damage, part, capsys):
+    damage(run / file)
+    code, found = verify(capsys, run)
+    assert code == 1
+    assert [name for name, finding in found.items() if finding["problems"]] == [part]
+    assert main(["verify", str(run)]) == 1
+    out, err = capsys.readouterr()
+    assert "damaged" in out and "1 part(s) of" in err
+
+
+def test_altered_journal_is_refused_with_its_line(run, capsys):
+    flip(run / "journal.jsonl")
+    assert main(["verify", str(run)]) == 2
+    assert "journal.jsonl:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in model_names() if shipped_runs()[n].is_dir()]
+)
+def test_shipped_run_is_sound_without_its_weights(name, capsys):
+    code, found = verify(capsys, name)
+    assert code == 0
+    assert found["checkpoints"]["sound"] == 0
+    assert found["verdicts"]["sound"] == found["verdicts"]["total"]
+
+
+def test_rehearsal_is_verified_too(tmp_path, capsys):
+    assert main(["rehearse", "--run", str(tmp_path / "r")]) == 0
+    code, found = verify(capsys, tmp_path / "r")
+    assert code == 0
+    assert found["checkpoints"]["sound"] == found["checkpoints"]["total"] > 0
