@@ -34,6 +34,15 @@ FOREIGN_FLAGS = {
     "--shutdown-timeout": "torchrun",
 }
 FOREIGN_NAMES = {"None", "SeedSequence", "replace"}
+FOREIGN_NAMES |= {
+    "AutoresetMode",
+    "Box",
+    "TimeLimit",
+    "VecEnv",
+    "make",
+    "make_vec",
+    "reset",
+}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9.-]*")
 
 NOT_PLAIN = re.compile(

@@ -9,6 +9,7 @@ Nothing is imported before it is used: `import horizon_rl` needs no torch.
 
 from typing import TYPE_CHECKING
 
+from horizon_rl.api.registration import register_env
 from horizon_rl.support.lazy import lazy_names
 
 __version__ = "0.1.0"
@@ -28,3 +29,4 @@ if TYPE_CHECKING:
     from horizon_rl.training.presets import preset_cfg as preset_cfg
 
 __getattr__, __dir__ = lazy_names(__name__)
+register_env()

@@ -1,0 +1,121 @@
+"""The environment in Gymnasium."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+pytest.importorskip("torch")
+pytest.importorskip("mujoco")
+
+import gymnasium as gym
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+import horizon_rl as hz
+from horizon_rl.api.registration import ENV_ID, register_env
+from horizon_rl.task import TaskCfg
+
+SHORT = TaskCfg(episode_s=0.2)
+FOLD = np.tile([0.0, 6.0, -8.0], 4).astype(np.float32)
+
+register_env()  # Whichever was imported first.
+
+
+@pytest.mark.filterwarnings("ignore:.*Box (action|observation) space")
+@pytest.mark.filterwarnings("ignore:.*symmetric and normalized space")
+def test_gymnasiums_checker_is_content():
+    check_env(gym.make(ENV_ID, num_threads=1).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import gymnasium, horizon_rl", "import horizon_rl.api.gymnasium, gymnasium"],
+)
+def test_name_is_known_once_both_are_imported(imports):
+    code = f"{imports}; print(gymnasium.spec('{ENV_ID}').id)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == f"{ENV_ID}\n", run.stderr
+
+
+def test_spaces_hold_what_comes_and_goes():
+    envs = gym.make_vec(ENV_ID, num_envs=3, levels=0.5, num_threads=1)
+    obs, info = envs.reset(seed=0)
+    assert envs.num_envs == 3 and info == {}
+    assert envs.observation_space.contains(obs)
+    assert envs.single_observation_space.shape == (45,)
+    actions = envs.action_space.sample()
+    obs, reward, fell, late, _ = envs.step(actions)
+    assert envs.observation_space.contains(obs) and reward.shape == (3,)
+    assert fell.dtype == late.dtype == bool
+
+
+def test_single_env_is_the_vector_env_of_one():
+    single = gym.make(ENV_ID, task=SHORT, num_threads=1)
+    vector = gym.make_vec(ENV_ID, num_envs=1, task=SHORT, num_threads=1)
+    one, _ = single.reset(seed=4)
+    many, _ = vector.reset(seed=4)
+    np.testing.assert_array_equal(one, many[0])
+    fell = late = False
+    for _ in range(10):
+        one, reward, fell, late, _ = single.step(0.1 * np.ones(12, np.float32))
+        many, rewards, falls, lates, info = vector.step(0.1 * np.ones((1, 12)))
+        assert reward == rewards[0] and (fell, late) == (falls[0], lates[0])
+        last = info["final_obs"][0] if late else many[0]
+        np.testing.assert_array_equal(one, last)
+    assert late and not fell
+    # The old episode's, and not the next one's, whose last action is zero.
+    assert (one[-12:] != 0.0).all() and (many[0, -12:] == 0.0).all()
+
+
+def test_ends_are_reported_where_they_are():
+    envs = gym.make_vec(ENV_ID, num_envs=3, num_threads=1)
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    envs.reset(seed=0)
+    actions = np.zeros((3, 12), np.float32)
+    actions[1] = FOLD
+    total = 0.0
+    step, fell = 0, np.zeros(3, dtype=bool)
+    while not fell.any() and step < 60:
+        step += 1
+        _, reward, fell, late, info = envs.step(actions)
+        total += reward[1]
+        assert fell.any() or info == {}
+    assert fell.tolist() == [False, True, False] and not late.any()
+    assert info["_final_obs"].tolist() == info["_final_info"].tolist() == fell.tolist()
+    assert info["final_obs"][0] is None and info["final_obs"][1].shape == (45,)
+    assert info["final_info"]["episode_length"].tolist() == [0, step, 0]
+    assert info["final_info"]["episode_return"][1] == pytest.approx(total)
+
+
+def test_seeds_repeat_and_differ():
+    envs = gym.make_vec(ENV_ID, num_envs=2, levels=1.0, num_threads=1)
+    first, _ = envs.reset(seed=7)
+    again, _ = envs.reset(seed=7)
+    np.testing.assert_array_equal(first, again)
+    assert (envs.reset(seed=8)[0] != first).any()
+    assert (envs.reset()[0] != envs.reset()[0]).any()
+
+
+def test_gymnasiums_wrappers_fit():
+    wrappers = gym.wrappers.vector
+    envs = gym.make_vec(ENV_ID, num_envs=2, task=SHORT, num_threads=1)
+    envs = wrappers.RecordEpisodeStatistics(envs)
+    envs.reset(seed=0)
+    for _ in range(10):
+        *_, info = envs.step(np.zeros((2, 12), np.float32))
+    assert info["episode"]["l"].tolist() == [10, 10]
+
+
+def test_shipped_policy_walks_in_it():
+    policy = hz.load("base-mlp")
+    envs = gym.make_vec(ENV_ID, num_envs=8)
+    obs, _ = envs.reset(seed=0)
+    falls = 0
+    for _ in range(150):
+        obs, _, fell, late, _ = envs.step(policy(obs))
+        policy.reset(fell | late)
+        falls += fell.sum()
+    assert falls <= 1
