@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--flags", default="--preset gpu --policy mlp --num-envs 2048")
     parser.add_argument("--jobs", type=int, default=8, help="runs side by side")
     parser.add_argument("--minutes", type=float, default=9.0, help="stop training then")
-    parser.add_argument("--scenarios", type=int, default=256)
+    parser.add_argument("--scenarios", type=int, default=256, help="0: train only")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--evaluate", help="(internal) evaluate one run")
     args = parser.parse_intermixed_args()
@@ -86,6 +86,8 @@ def train_and_evaluate(args, name: str, flags: list[str], deadline: float) -> No
         except subprocess.TimeoutExpired:
             process.terminate()
             process.wait()
+        if not args.scenarios:
+            return
         own = [sys.executable, __file__, str(args.out), "--evaluate", name]
         own += ["--marks", args.marks, "--device", args.device]
         own += ["--scenarios", str(args.scenarios)]
