@@ -232,12 +232,11 @@ def test_bad_settings_are_refused_by_name(name, value):
 
 
 def test_outcomes_without_scores_are_refused():
-    told = evidence((1, 0.5)).outcomes
+    told = evidence((1, 0.5), (2, 0.5)).outcomes
     assert told
-    with pytest.raises(InputError, match="a seed and a score in every episode"):
-        read_scores(replace(told, values=((1.0,),)))
-    with pytest.raises(InputError, match="a seed and a score in every episode"):
-        read_scores(replace(told, values=()))
+    for values in ((), ((1.0,), (2.0,)), ((1.0, 0.5), (2.0,))):
+        with pytest.raises(InputError, match="seed and score of every episode"):
+            read_scores(replace(told, values=values))
 
 
 def test_it_is_chosen_by_name_with_its_settings():

@@ -1,7 +1,8 @@
 """PLR: the instances that the policy has most to learn from are met again.
 
-Robust prioritized level replay, Jiang et al. 2021a (the distribution) and 2021b (no
-gradient on new levels). Their levels are our instances.
+Jiang et al., "Prioritized level replay" (ICML 2021) and, without gradient on new levels,
+"Replay-guided adversarial environment design" (NeurIPS 2021). Their levels are our
+instances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -210,12 +211,11 @@ def replay_weights(
 ) -> np.ndarray:
     """Return how likely each known instance is to be met again; they add up to 1.
 
-    Jiang et al. 2021a, eq. 2 to 4. The best score has rank 1.
-
     Args:
         scores: [n] of the instances.
         staleness: [n] phases since each was met; if all are 0, all are as stale.
-        temperature: By ranks, an instance weighs (1 / rank) ^ (1 / temperature).
+        temperature: By ranks, an instance weighs (1 / rank) ^ (1 / temperature); the
+            highest score has rank 1.
         mix: Share of the staleness in the whole, in 0..1.
     """
     ranks = np.empty(len(scores))
@@ -229,12 +229,9 @@ def read_scores(outcomes: Outcomes | None) -> dict[int, float]:
     """Return the mean score of every instance that episodes took place in, by seed."""
     if not outcomes:
         return {}
+    if [len(each) for each in outcomes.values] != [2] * len(outcomes):
+        raise InputError("plr needs to know seed and score of every episode")
     values = np.array(outcomes.values)
-    if values.shape != (len(outcomes), 2):
-        raise InputError(
-            f"outcomes have values of shape {values.shape}; accepted: a seed and a score "
-            "in every episode"
-        )
     seeds, where = np.unique(values[:, 0].astype(int), return_inverse=True)
     means = np.bincount(where, values[:, 1]) / np.bincount(where)
     return dict(zip(seeds.tolist(), means.round(6).tolist(), strict=True))
