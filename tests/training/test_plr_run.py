@@ -130,8 +130,14 @@ def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(policy, tmp_path, c
         finish(run := resume(path))
         assert journal(path) == journal(tmp_path / "whole")
         assert_same(weights(run), weights(whole))
-    assert main(["status", str(tmp_path / "1")]) == 0
-    assert "plr" in capsys.readouterr().out
+    runs, page = [str(tmp_path / "1"), str(tmp_path / "2")], tmp_path / "page"
+    drawn = str(tmp_path / "drawn")
+    for command in (["status", runs[0]], ["study", *runs, "--figures", drawn]):
+        assert main(command) == 0
+        assert "plr" in capsys.readouterr().out
+    assert main(["report", runs[0], "--out", str(page)]) == 0
+    assert "plr" in (page / "index.html").read_text()
+    assert len([*(tmp_path / "drawn").glob("frontiers-plr*.png")]) == 2
 
 
 def test_other_methods_are_not_scored(tmp_path):
