@@ -1,7 +1,9 @@
 """The environment in Gymnasium."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,3 +121,11 @@ def test_shipped_policy_walks_in_it():
         policy.reset(fell | late)
         falls += fell.sum()
     assert falls <= 1
+
+
+def test_example_in_the_docs_runs():
+    page = (Path(__file__).parents[2] / "docs" / "gymnasium.md").read_text()
+    world: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]:
+        exec(code, world)
+    assert world["obs"].shape == (8, 45)
