@@ -8,7 +8,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
 from horizon_rl.bench.training import inference_costs
-from horizon_rl.cli import main
+from horizon_rl.cli import bench, main
 from horizon_rl.learning import TransformerCfg
 
 
@@ -23,6 +23,21 @@ def test_evaluation_is_measured_beside_the_environment(tmp_path, capsys):
     assert len(lines) == 2 and lines[1]["figures"] == figures
     assert lines[0]["settings"]["envs"] == 8
     assert lines[0]["hardware"]["cores"] >= 1 and lines[0]["versions"]["mujoco"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("decision_us", 4744.0, "4.74 ms"),
+        ("decision_us", 474.0, "474 us"),
+        ("build_ms", 1500.0, "1.5 s"),
+        ("import_s", 0.12, "0.12 s"),
+        ("import_s", 4000.0, "4e+03 s"),
+        ("load_us", 3.2e6, "3.2 s"),
+    ],
+)
+def test_times_are_in_the_unit_that_fits(name, value, shown):
+    assert bench._row(name, value) == (name.rpartition("_")[0], shown)
 
 
 def test_unwritable_file_is_a_clear_error(tmp_path, capsys):

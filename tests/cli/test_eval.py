@@ -34,6 +34,9 @@ def fold(observations):
 
 def narrow(observations):
     return np.zeros((len(observations), 3))
+
+def broken(observations):
+    return np.full((len(observations), 12), np.nan)
 """
 
 
@@ -279,6 +282,20 @@ def test_long_names_are_folded_and_nothing_is_lost(capsys):
         assert len(row(out, "plain").split()) >= 3
 
 
+def test_other_pose_than_the_trained_one_is_said(capsys):
+    example = Path(__file__).parents[2] / "examples" / "own_robot.xml"
+    Path("same.xml").write_text(example.read_text())
+    low = example.read_text().replace("0 0.8 -1.5", "0 1.2 -2.4").replace("0.33", "0.2")
+    Path("low.xml").write_text(low)
+    said = {}
+    for robot in ("same.xml", "low.xml"):
+        for policy in ("base-mlp", "stand"):
+            args = ["--suite", "mine.toml", "--robot", robot, "--no-stand"]
+            assert main(["eval", policy, *args, "--episodes", "1"]) == 0
+            said[robot, policy] = "track worse" in capsys.readouterr().err
+    assert [key for key, value in said.items() if value] == [("low.xml", "base-mlp")]
+
+
 def test_path_with_an_equals_sign_is_a_path(capsys):
     Path("lr=1.py").write_text(CODE)
     out = run(capsys, "lr=1.py:stand", "--episodes", "1", "--no-stand")
@@ -331,6 +348,7 @@ MINE = ("--suite", "mine.toml")
         (["code.py:walk"], "has no 'walk'"),
         (["no_module:walk"], "no module or directory of that name"),
         (["code.py:narrow", *MINE], "shape (256, 3); 256 worlds need (256, 12)"),
+        (["code.py:broken", *MINE], "actions are not all finite numbers (NaN, inf)"),
         (
             ["stand", *MINE, "--episodes", "5"],
             "--episodes is 5; accepted: whole numbers, 1..4",

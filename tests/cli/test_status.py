@@ -277,3 +277,21 @@ def test_core_install_is_enough(run):
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\n\n") and "stopped" in done.stdout
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_words_and_numbers_stay_whole_on_a_narrow_terminal(width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["status", "core"]) == 0
+    board = capsys.readouterr().out.split("Frontiers after")[1].split("\nphase ")[0]
+    assert "…" not in board and max(map(len, board.splitlines())) <= width
+    words = board.split()
+    for word in (
+        "actuation",
+        "disturbance",
+        "coverage",
+        "mastered",
+        "pending",
+        "0.775",
+    ):
+        assert word in words

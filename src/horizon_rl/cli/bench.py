@@ -117,5 +117,10 @@ def _row(name: str, value: float) -> tuple[str, str]:
     if name.endswith(" share"):
         return name, f"{value:.1%}"
     what, _, unit = name.rpartition(" ")
-    is_time = unit in ("us", "ms", "s")
-    return (what, f"{value:.3g} {unit}") if is_time else (name, f"{value:.3g}")
+    units = ("us", "ms", "s")
+    if unit not in units:
+        return name, f"{value:.3g}"
+    larger = 0
+    while value >= 1000.0 and units.index(unit) + larger < 2:
+        value, larger = value / 1000.0, larger + 1
+    return what, f"{value:.3g} {units[units.index(unit) + larger]}"

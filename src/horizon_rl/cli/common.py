@@ -7,14 +7,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
+from warnings import warn
 
+import numpy as np
 import tyro
 from rich.console import Console
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
+from horizon_rl.policies.shipped import model_names
 from horizon_rl.show.table import Table, print_table, to_markdown
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode, flatten
+
+FAR_POSE_RAD = 0.25
+"""From which a thigh or calf is in another pose than the trained one."""
 
 CatalogueFlag = Annotated[
     Path | None,
@@ -87,6 +93,28 @@ class Terminal(Console):
             return
         for table in tables:
             print_table(self, table)
+
+
+def warn_of_pose(robot: str | None, policies: Iterable[str]) -> None:
+    """Say where a file's pose is far from that in which shipped policies were trained."""
+    named = [source for _, source in map(split_name, policies)]
+    if not robot or not Path(robot).suffix or not set(named) & set(model_names()):
+        return
+    from horizon_rl.robots import REFERENCE, load_robot
+
+    legs, usual = (
+        # A knee may bend the other way.
+        np.abs(load_robot(name).default_pose_rad.reshape(4, 3)[:, 1:])
+        for name in (robot, REFERENCE)
+    )
+    if np.abs(legs - usual).max() > FAR_POSE_RAD:
+        (thigh, calf), (own_thigh, own_calf) = usual.mean(axis=0), legs.mean(axis=0)
+        warn(
+            f"{robot} stands with thigh {own_thigh:.2f} and calf {own_calf:.2f} rad; "
+            f"shipped policies were trained near {thigh:.2f} and {calf:.2f}, and track "
+            "worse from another pose: change its keyframe, or train on it",
+            stacklevel=1,
+        )
 
 
 def print_json(data: Any) -> None:

@@ -12,6 +12,7 @@ from horizon_rl.cli.common import (
     check_outputs,
     read_catalogue,
     split_name,
+    warn_of_pose,
 )
 from horizon_rl.cli.eval_flags import EvalCmd
 from horizon_rl.cli.progress import show_progress
@@ -61,6 +62,7 @@ def run(cmd: EvalCmd) -> None:
             )
     cache = ArrayCache(None if cmd.fresh else default_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
+    warn_of_pose(cmd.robot, cmd.policies)
     _announce(cmd, evaluator, policies, suites)
     results: list[dict[str, Any]] = []
     console = Terminal()

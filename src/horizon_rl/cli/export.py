@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from horizon_rl.cli.common import Terminal, check_file
+from horizon_rl.cli.common import Terminal, check_file, warn_of_pose
 from horizon_rl.cli.export_flags import ExportCmd
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra
@@ -27,6 +27,7 @@ def run(cmd: ExportCmd) -> None:
             raise InputError(
                 f"--mjcf writes robots of `horizon robots`; {cmd.robot} is a file already"
             )
+    warn_of_pose(cmd.robot, [cmd.checkpoint])
     with Console(stderr=True).status("writing the network") as status:
 
         def tell(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ from horizon_rl.cli.common import (
     check_file,
     read_catalogue,
     split_name,
+    warn_of_pose,
 )
 from horizon_rl.cli.play_flags import PlayCmd
 from horizon_rl.policies.shipped import model_names
@@ -42,6 +43,7 @@ def run(cmd: PlayCmd) -> None:
         setup = free_setup(cmd.robot or "go2", catalogue)
     # On film, in a scenario, exactly what `horizon eval` has counted.
     exact = bool(cmd.video and cmd.scenario)
+    warn_of_pose(cmd.robot, [cmd.policy])
     policies = filter(None, (cmd.policy, cmd.versus))
     sessions = [Session(_load(policy), setup, exact) for policy in policies]
     for session in sessions:

@@ -48,8 +48,9 @@ class ReportCmd:
 
 def run(cmd: ReportCmd) -> None:
     require("--evaluate", cmd.evaluate, 0, whole=True)
-    sources = find_sources(cmd.runs)
-    records = [
+    kept, beside = _split_runs(cmd.runs)
+    sources = find_sources(kept)
+    records = beside + [
         record
         for name, file in map(split_name, cmd.results)
         for record in read_records(Path(file), name)
@@ -67,6 +68,27 @@ def run(cmd: ReportCmd) -> None:
     )
     number = write_report(material, cmd.out)
     print(f"{cmd.out / PAGE}, with {number} figures beside it")
+
+
+def _split_runs(
+    named: Sequence[str],
+) -> tuple[Sequence[str], list[dict[str, Any]]]:
+    """Tell runs from shipped policies without one, of which only results are shown."""
+    shipped = shipped_runs()
+    pairs = {argument: split_name(argument) for argument in named}
+    bare = {
+        argument: (name or text, text)
+        for argument, (name, text) in pairs.items()
+        if text in shipped and not shipped[text].is_dir()
+    }
+    kept = [argument for argument in named if argument not in bare]
+    if not kept:
+        return named, []  # There is nothing to report; it is refused as such.
+    return kept, [
+        {**result, "policy": name}
+        for name, text in bare.values()
+        for result in read_model(text).results
+    ]
 
 
 def find_sources(named: Sequence[str]) -> list[Source]:

@@ -107,13 +107,16 @@ class Stand:
 
 
 def check_actions(actions: torch.Tensor, num_worlds: int) -> None:
-    """Refuse what is not one action for each world."""
+    """Refuse what is not one action for each world, in numbers."""
     expected = (num_worlds, NUM_ACTIONS)
     if tuple(actions.shape) != expected:
         raise InputError(
             f"the policy's actions have shape {tuple(actions.shape)}; {num_worlds} "
             f"worlds need {expected}"
         )
+    # On a GPU the answer would have to be waited for.
+    if actions.device.type == "cpu" and not torch.isfinite(actions).all():
+        raise InputError("the policy's actions are not all finite numbers (NaN, inf)")
 
 
 def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:

@@ -9,7 +9,7 @@ from horizon_rl.curriculum import CurriculumCfg, Entry, Frontier, State
 from horizon_rl.curriculum.entry import last_try
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.numbers import NONE
-from horizon_rl.show.table import Cell, Table, to_rich
+from horizon_rl.show.table import Cell, FittedTable, Table
 
 STATUS_STYLE = {"boundary": "magenta", "complete": "green", "pending retry": "yellow"}
 
@@ -22,7 +22,7 @@ def board(
 ) -> Group:
     """Draw the frontiers, the last decision and the phase on trial."""
     table = frontier_table(state, entries, coverage, cfg)
-    return Group(Text(table.title, "bold"), to_rich(table), _footer(state, entries))
+    return Group(Text(table.title, "bold"), FittedTable(table), _footer(state, entries))
 
 
 def frontier_table(

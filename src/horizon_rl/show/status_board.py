@@ -11,7 +11,7 @@ from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.board import board
 from horizon_rl.show.numbers import NONE, show_count, show_duration
-from horizon_rl.show.table import Cell, Table, tabulate, to_rich
+from horizon_rl.show.table import Cell, FittedTable, Table, tabulate
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 
@@ -33,9 +33,9 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
     console.print(board(state, journal.entries, coverage, journal.header.curriculum))
     console.print()
     if summary.phases:
-        console.print(to_rich(verdict_table({"": summary})))
+        console.print(FittedTable(verdict_table({"": summary})))
         console.print()
-    console.print(to_rich(_notes(summary)))
+    console.print(FittedTable(_notes(summary)))
     if found := summary.checkpoint:
         missing = "" if found.exists else " (missing: its folder is not there)"
         text = Text("checkpoint  ", style="bold").append(found.path, style="none")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, TypeVar
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -13,6 +13,8 @@ Item = TypeVar("Item")
 LONG = 16
 """Characters beyond which a heading is the name of something, and may be broken."""
 BAR_WIDTH = 8
+MAX_WORD = 24
+"""Characters beyond which a word may be broken where the terminal is narrow."""
 MAX_GAP = 2
 """Blanks between columns where there are few of them."""
 
@@ -97,7 +99,10 @@ def fit(table: Table, width: int) -> list[Table]:
 def _least_width(table: Table, column: int) -> int:
     """Return the width below which a column would lose characters."""
     heading, is_left = table.headings[column], table.is_left(column)
-    texts = [_to_text(row[column]).plain for row in table.rows if column < len(row)]
+    cells = [row[column] for row in table.rows if column < len(row)]
+    texts = [_to_text(cell).plain for cell in cells]
+    if any(isinstance(cell, Cell) and cell.share is not None for cell in cells):
+        return max(map(len, (heading, *texts)))  # A bar and its number stay together.
     if table.name_width and column == 0:
         texts = [line for text in texts for line in wrap(text, table.name_width)]
     # Some may be broken: text between words, a long name anywhere.
@@ -110,7 +115,9 @@ def _least_width(table: Table, column: int) -> int:
             for line in lines
             for word in line.split()
         ]
-    return max(map(len, lines), default=0)
+    longest = max(map(len, lines), default=0)
+    # A path, say, is broken rather than a table.
+    return min(longest, MAX_WORD) if is_left else longest
 
 
 def _is_long(heading: str) -> bool:
@@ -121,28 +128,55 @@ def _gap(table: Table) -> int:
     return MAX_GAP if len(table.headings) < 7 else 1
 
 
-def to_rich(table: Table) -> RichTable:
-    """Lay out headings and rows for a terminal."""
+class FittedTable:
+    """A table as rich draws it, in several parts where the terminal is narrow."""
+
+    def __init__(self, table: Table):
+        self.table = table
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        for number, part in enumerate(fit(self.table, options.max_width)):
+            yield from [Text()] * bool(number)
+            yield to_rich(part, options.max_width)
+
+
+def to_rich(table: Table, width: int) -> RichTable:
+    """Lay out headings and rows for a terminal, in which they fit."""
+    gap, columns = _gap(table), range(len(table.headings))
     rich = RichTable(
         box=None,
-        padding=(0, _gap(table), 0, 0),
+        padding=(0, gap, 0, 0),
         pad_edge=False,
         header_style="bold",
         show_header=any(table.headings),
     )
-    for k, heading in enumerate(table.headings):
-        is_left = table.is_left(k)
-        rich.add_column(
-            Text(heading),
-            justify="left" if is_left else "right",
-            overflow="fold",
-            no_wrap=not is_left and not _is_long(heading),
-        )
-    for row in table.rows:
-        cells = list(map(_to_text, row))
-        if table.name_width and row:
+    rows = [list(map(_to_text, row)) for row in table.rows]
+    for cells in rows:
+        if table.name_width and cells:
             # After a hyphen: rich knows only spaces.
             cells[0] = Text("\n".join(wrap(cells[0].plain, table.name_width)))
+    least = [_least_width(table, k) for k in columns]
+    widths = [
+        max(
+            len(line)
+            for text in (table.headings[k], *(r[k].plain for r in rows if k < len(r)))
+            for line in text.split("\n")
+        )
+        for k in columns
+    ]
+    for _ in range(sum(widths) + gap * (len(widths) - 1) - width):
+        # What has most to spare gives way.
+        spare = [w - low for w, low in zip(widths, least, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    for k, heading in enumerate(table.headings):
+        rich.add_column(
+            Text(heading),
+            justify="left" if table.is_left(k) else "right",
+            overflow="fold",
+            no_wrap=not table.is_left(k) and not _is_long(heading),
+            width=max(widths[k], 1),
+        )
+    for cells in rows:
         rich.add_row(*cells)
     return rich
 
@@ -151,8 +185,7 @@ def print_table(console: Console, table: Table) -> None:
     """Print a table with its title above and its notes below."""
     if table.title:
         console.print(Text(table.title, "bold"))
-    for number, part in enumerate(fit(table, console.width)):
-        console.print("\n" * bool(number), to_rich(part), sep="", end="")
+    console.print(FittedTable(table))
     for note in table.notes:
         # Not wrapped: it may name a path, which is there to be copied.
         console.print(Text(note, "dim"), soft_wrap=True)

@@ -12,7 +12,7 @@ import pytest
 
 import run_files
 from browsing import listen_for_errors
-from horizon_rl.cli import main
+from horizon_rl.cli import main, watch
 from horizon_rl.runs.read import read_run
 from horizon_rl.show.report.gather import Source
 from horizon_rl.show.report.live import LivePage
@@ -142,6 +142,7 @@ def test_time_left_is_what_the_budget_leaves_at_the_speed_so_far(
 )
 def test_watch_says_what_is_wrong(args, says, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(watch, "WAIT_S", 0.0)
     assert main(["watch", *args]) == 2
     assert says in capsys.readouterr().err
 
@@ -166,11 +167,11 @@ def test_live_page_follows_a_smoke_training_without_reload(page, tmp_path):
     training = start("train", "--preset", "smoke", "--run", run, "--minutes", 5)
     watching = None
     try:
-        wait_for(
-            lambda: (run / "journal.jsonl").exists() or training.poll() is not None
-        )
+        # It waits for a run that starts a moment later.
         watching = start("watch", run, "--port", 0)
         assert watching.stdout is not None
+        waiting = f"there is no run {run}. Waiting 30 s for it"
+        assert watching.stdout.readline().strip() == waiting
         url = re.search(r"http://\S+", watching.stdout.readline())
         assert url is not None
         errors = listen_for_errors(page)

@@ -51,6 +51,14 @@ def test_map_is_on_the_page(episodes_on_disk, tmp_path):
     assert "--explain" not in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_policy_without_a_run_stands_beside_the_others(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["report", "core-mlp", "mine=base", "--out", str(out)]) == 0
+    assert ">mine<" in (out / "index.html").read_text("utf-8")
+    assert main(["report", "base", "--out", str(out)]) == 2
+    assert "comes without the run that made it" in capsys.readouterr().err
+
+
 def test_directory_called_like_a_shipped_policy_has_weights_of_its_own(
     tmp_path, monkeypatch
 ):
