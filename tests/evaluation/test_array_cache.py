@@ -12,19 +12,19 @@ import horizon_rl
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.array_cache import (
     ArrayCache,
-    default_folder,
     source_files,
 )
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
+from horizon_rl.support.folders import cache_folder
 from horizon_rl.task import EpisodeTable, SuccessCfg, rollout
 
 
 @pytest.fixture
 def cache(own_cache):
-    assert default_folder() == own_cache
-    return ArrayCache(default_folder())
+    assert cache_folder() == own_cache
+    return ArrayCache(cache_folder())
 
 
 @pytest.fixture

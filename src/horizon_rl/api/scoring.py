@@ -12,9 +12,10 @@ from horizon_rl.api.policy import NumpyPolicy, find_policy
 from horizon_rl.evaluation.draws import Draw
 from horizon_rl.show.table import Table, print_table, to_markdown
 from horizon_rl.support.errors import needs_extra
+from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+    from horizon_rl.evaluation.array_cache import ArrayCache
     from horizon_rl.evaluation.evaluate import Evaluator, Progress
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Suite
@@ -87,7 +88,7 @@ def evaluate(
     if isinstance(suite, str):
         suite = load_suite(suite, severity, robot, None, draw)
     suite = suite.choose(columns) if columns else suite
-    cache = ArrayCache(None if fresh else default_folder())
+    cache = ArrayCache(None if fresh else cache_folder())
     evaluator = Evaluator(cache, device, num_threads)
     (found,), (record,) = evaluate_suite(
         evaluator,

@@ -18,9 +18,10 @@ from horizon_rl.cli.eval_flags import EvalCmd
 from horizon_rl.cli.progress import show_progress
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, require, unknown
+from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+    from horizon_rl.evaluation.array_cache import ArrayCache
     from horizon_rl.evaluation.curve import curve_suite
     from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
     from horizon_rl.evaluation.explain import Factor, explain
@@ -60,7 +61,7 @@ def run(cmd: EvalCmd) -> None:
             raise InputError(
                 f"'{name}' is the same policy twice, not two training seeds"
             )
-    cache = ArrayCache(None if cmd.fresh else default_folder())
+    cache = ArrayCache(None if cmd.fresh else cache_folder())
     evaluator = Evaluator(cache, cmd.device, cmd.threads)
     warn_of_pose(cmd.robot, cmd.policies)
     _announce(cmd, evaluator, policies, suites)

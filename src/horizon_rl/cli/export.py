@@ -33,7 +33,9 @@ def run(cmd: ExportCmd) -> None:
         def tell(done: int, total: int) -> None:
             status.update(f"checking it, {100 * done // total} %")
 
-        exported = export_policy(cmd.checkpoint, cmd.robot, cmd.motors, tell)
+        exported = export_policy(
+            cmd.checkpoint, cmd.robot, cmd.motors, tell, trust=cmd.trust
+        )
     if cmd.mjcf:
         write_file(cmd.mjcf, standalone_mjcf(cmd.robot).encode())
     write_file(cmd.out, exported.content)

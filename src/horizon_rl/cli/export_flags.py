@@ -34,3 +34,5 @@ class ExportCmd:
     """scaled: gains as in training, scaled to the robot. own: the real robot's."""
     mjcf: Path | None = None
     """File to write the robot to, *.xml, as a MuJoCo model that needs no other file."""
+    trust: bool = False
+    """Run code that its catalogue names for motors, although you never ran it."""

@@ -13,9 +13,9 @@ from horizon_rl.policies.shipped import read_model, shipped_runs
 from horizon_rl.runs.find import find_journals, spell_run
 from horizon_rl.runs.journal import read_header
 from horizon_rl.support.errors import needs_extra, require
+from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
-    from horizon_rl.evaluation.array_cache import default_folder
     from horizon_rl.evaluation.success import read_curve
     from horizon_rl.runs.read import name_run
     from horizon_rl.show.report.gather import FailureMap, Source, gather
@@ -129,7 +129,7 @@ def _evaluate(
 
 
 def _find_maps(sources: Sequence[Source], num_episodes: int) -> list[FailureMap]:
-    if not (num_episodes or default_folder().is_dir()):
+    if not (num_episodes or cache_folder().is_dir()):
         return []  # Nothing was ever evaluated here: spare the simulator's import.
     from horizon_rl.cli.progress import show_progress
     from horizon_rl.show.report.measure import find_maps

@@ -74,6 +74,8 @@ def run(cmd: TrainCmd) -> None:
 
 
 def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
+    if cmd.trust:
+        raise InputError("--trust goes with --resume")
     cfg, name = cmd.cfg, cmd.init
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
     if name is None:
@@ -101,7 +103,7 @@ def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
     recorded = ranks.once(lambda: read_context(path)).train
     refuse_changes(given, recorded, recorded, allowed=("steps", "minutes"))
     budget = {"steps": given.steps, "minutes": given.minutes}
-    return Run.resume(path, **budget, device=cmd.device, ranks=ranks)
+    return Run.resume(path, **budget, device=cmd.device, ranks=ranks, trust=cmd.trust)
 
 
 def _go_on(run: Run) -> str | None:

@@ -52,6 +52,8 @@ class TrainCmd:
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
     """Go on with the run in this directory, or with the `last` one in logs/train, with
     the settings it was started with; --steps and --minutes may set a new budget."""
+    trust: bool = False
+    """Run code that the catalogue of a resumed run names, although you never ran it."""
     catalogue: CatalogueFlag = None
     device: str = "auto"
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;

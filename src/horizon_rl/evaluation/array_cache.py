@@ -6,8 +6,6 @@ that a result of other inputs or other code is never taken for this one.
 
 import hashlib
 import io
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -29,16 +27,6 @@ ENGINES = (
 USERS = ("show", "viewer", "bench", "api", "cli")
 """Rooms that use evaluations: whatever changes there leaves results as they are. All
 others count, so that code which moves to another room is never left out."""
-
-
-def default_folder() -> Path:
-    """Return where results are kept: HORIZON_CACHE, else the user's cache folder."""
-    if folder := os.environ.get("HORIZON_CACHE"):
-        return Path(folder)
-    base = os.environ.get(
-        "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    )
-    return Path(base or Path.home() / ".cache") / "horizon-rl"
 
 
 def make_key(**facts: Any) -> str:

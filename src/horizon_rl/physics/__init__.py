@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from horizon_rl.physics.effects import check_catalogue as check_catalogue
     from horizon_rl.physics.effects import effect_digests as effect_digests
     from horizon_rl.physics.effects import effects_of as effects_of
+    from horizon_rl.physics.effects import own_effects as own_effects
     from horizon_rl.physics.motors import torque_bounds as torque_bounds
     from horizon_rl.physics.pool import BODY_DESCRIPTORS as BODY_DESCRIPTORS
     from horizon_rl.physics.pool import Pool as Pool

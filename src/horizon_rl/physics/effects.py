@@ -180,20 +180,21 @@ EFFECTS: dict[str, Effect] = {
 """By full name: the paper's seven groups, then those of the catalogue `extended`."""
 
 
+def own_effects(catalogue: Catalogue) -> dict[str, str]:
+    """Return the code that the catalogue itself names, by parameter; nothing runs."""
+    return {n: p.effect for n, p in catalogue.parameters.items() if p.effect}
+
+
 def effects_of(catalogue: Catalogue) -> dict[str, Effect]:
     """Return the package's effects and those that the catalogue itself names."""
-    own = {n: p.effect for n, p in catalogue.parameters.items() if p.effect}
-    return EFFECTS | {name: _load_effect(source) for name, source in own.items()}
+    own = own_effects(catalogue).items()
+    return EFFECTS | {name: _load_effect(source) for name, source in own}
 
 
 def effect_digests(catalogue: Catalogue) -> dict[str, str]:
     """Return a hash of the code of each effect that the catalogue itself names."""
-    effects_of(catalogue)  # Refuses what is not there.
-    return {
-        name: code_digest(parameter.effect)
-        for name, parameter in catalogue.parameters.items()
-        if parameter.effect
-    }
+    own = own_effects(catalogue).items()
+    return {name: code_digest(source) for name, source in own}
 
 
 @cache

@@ -11,7 +11,13 @@ import torch
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.learning import Actor
-from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool
+from horizon_rl.physics import (
+    CONTROL_DT,
+    CpuBackend,
+    Pool,
+    build_pool,
+    own_effects,
+)
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.metadata import (
@@ -26,6 +32,7 @@ from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.robots import Robot, build_spec, load_body, load_robot
 from horizon_rl.support.errors import RunError
 from horizon_rl.support.records import decode, dumps
+from horizon_rl.support.trust import require_trust, trust_code
 from horizon_rl.task import NUM_ACTOR, TaskCfg, VelocityEnv, draw_scenarios
 
 NUM_STEPS = 1000
@@ -59,6 +66,8 @@ def export_policy(
     robot: str = "go2",
     motors: Motors = "scaled",
     tell: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    trust: bool = False,
 ) -> Exported:
     """Turn a checkpoint into an ONNX file's content, and check that against it.
 
@@ -68,9 +77,14 @@ def export_policy(
             gains in the metadata are for.
         motors: Gains and limits as trained, scaled to the body, or the robot's own.
         tell: Called with (steps checked, steps to check).
+        trust: Run code that the checkpoint names even if the user has never run it.
     """
     actor, task, record = load_actor(find_checkpoint(source))
     catalogue = decode(Catalogue, record.catalogue)
+    code = own_effects(nominal_catalogue(catalogue, motors)).values()
+    if trust:
+        trust_code(code)
+    require_trust(source, code)
     pool = nominal_pool(load_robot(robot), catalogue, motors)
     metadata = {
         "schema": SCHEMA,
@@ -143,7 +157,14 @@ def _measure_latency(file: OnnxPolicy, observations: np.ndarray) -> tuple[float,
 
 
 def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
-    """Build one instance: every parameter in the middle of its baseline range.
+    """Build one instance: every parameter in the middle of its baseline range."""
+    catalogue = nominal_catalogue(trained, motors)
+    first = np.zeros(1, dtype=int)
+    return build_pool([robot], catalogue, middle_instance(catalogue), first)
+
+
+def nominal_catalogue(trained: Catalogue, motors: Motors) -> Catalogue:
+    """Return what a nominal instance is drawn from.
 
     Only motors are taken from the catalogue of the training, since they are all that a
     deployment must set up as in training. So a policy can be exported even if the effect of
@@ -151,9 +172,7 @@ def nominal_pool(robot: Robot, trained: Catalogue, motors: Motors) -> Pool:
     """
     kept = [g for g in trained.groups if g.name == MOTOR_GROUP and motors == "scaled"]
     others = [g for g in paper_catalogue().groups if g.name != MOTOR_GROUP]
-    catalogue = Catalogue((*kept, *others))
-    first = np.zeros(1, dtype=int)
-    return build_pool([robot], catalogue, middle_instance(catalogue), first)
+    return Catalogue((*kept, *others))
 
 
 def standalone_mjcf(robot: str) -> str:

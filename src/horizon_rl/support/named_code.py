@@ -3,8 +3,8 @@
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,24 @@ def find_code(source: str, kind: str, accepted: str) -> Any:
 
 
 def code_digest(source: str) -> str:
-    """Return a hash of the file of what was found; not of what that file imports."""
+    """Return a hash of the file that is named; not of what that file imports."""
+    return hashlib.sha256(code_file(source).read_bytes()).hexdigest()
+
+
+def code_file(source: str) -> Path:
+    """Return the file that FILE.py:NAME or MODULE:NAME names; nothing of it runs."""
     module, _, _ = source.rpartition(":")
+    place: str | None = module
     if not module.endswith(".py"):
-        module = inspect.getfile(sys.modules[module])
-    return hashlib.sha256(Path(module).read_bytes()).hexdigest()
+        # As the import below would find it, which would also run what is above it.
+        paths, place = [str(Path.cwd()), *sys.path], None
+        for part in module.split("."):
+            spec = PathFinder.find_spec(part, paths)
+            place = spec.origin if spec else None
+            paths = list(spec.submodule_search_locations or ()) if spec else []
+    if place is None or not Path(place).is_file():
+        raise InputError(f"no code '{source}': there is no file {place or module}")
+    return Path(place)
 
 
 def _load_file(path: Path, kind: str) -> Any:

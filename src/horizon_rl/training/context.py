@@ -1,14 +1,17 @@
 """What a training run was started with, from its journal."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from horizon_rl.domains import Catalogue
+from horizon_rl.physics import effect_digests, own_effects
 from horizon_rl.runs.budget import read_budget
 from horizon_rl.runs.journal import read_header
 from horizon_rl.runs.paths import journal_of
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, encode
+from horizon_rl.support.trust import require_trust, trust_code
 from horizon_rl.training.config import TrainCfg
 
 
@@ -23,6 +26,26 @@ class Context:
     """Digest of the initial checkpoint."""
     start: str
     """What it started from, in words."""
+    code: dict[str, str] = field(default_factory=dict)
+    """Hashes of the code that the catalogue names, by parameter."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as the journal has it."""
+        record = encode(self)
+        return record if self.code else {k: record[k] for k in record if k != "code"}
+
+    def check_code(self, run: Path, trust: bool) -> None:
+        """Refuse code that has changed since, or that is not the user's, unless told."""
+        sources, found = own_effects(self.catalogue), effect_digests(self.catalogue)
+        for name, digest in self.code.items():
+            if found.get(name) != digest:
+                raise InputError(
+                    f"{sources.get(name)}, the effect of {name}, has changed since the "
+                    f"run began: restore it, or start another run from {run} with --init"
+                )
+        if trust:
+            trust_code(sources.values())
+        require_trust(run, sources.values())
 
 
 def read_context(path: Path) -> Context:

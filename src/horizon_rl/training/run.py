@@ -22,12 +22,13 @@ from horizon_rl.curriculum import (
 from horizon_rl.curriculum.entry import is_on_hold, last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import MARKS
+from horizon_rl.physics import effect_digests, own_effects
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.ranks import ALONE, Ranks
-from horizon_rl.support.records import encode
+from horizon_rl.support.trust import trust_code
 from horizon_rl.training.config import TrainCfg, widened_groups
 from horizon_rl.training.context import Context, read_context
 from horizon_rl.training.learner import TorchLearner
@@ -105,14 +106,17 @@ class Run(Recorder):
         minutes: float | None = None,
         device: str = "auto",
         ranks: Ranks = ALONE,
+        trust: bool = False,
     ) -> "Run":
         """Go on after the last judged phase, perhaps with a new budget.
 
         The device may be another: it is not part of what a run is. Only on the same CPU
         does the run go on as if it had not been interrupted, to the bit. The number of
-        ranks must be the same: it says how many worlds there are.
+        ranks must be the same: it says how many worlds there are. With `trust`, code that
+        the run's catalogue names is run even if the user has never run it.
         """
         context = ranks.once(lambda: read_context(path))
+        ranks.once(lambda: context.check_code(path, trust))
         if context.ranks != ranks.size:
             raise InputError(
                 f"{path} is a run of {context.ranks} rank(s), not {ranks.size}: resume "
@@ -253,10 +257,12 @@ class Run(Recorder):
             ranks=self.ranks.size,
             initial=initial.digest,
             start=self.start,
+            code=effect_digests(self.catalogue),
         )
+        trust_code(own_effects(self.catalogue).values())
         # Last: no run exists that lacks its start.
         self.curriculum = create_curriculum(
-            self.directory.journal, groups, method, encode(context)
+            self.directory.journal, groups, method, context.to_record()
         )
 
     def _catch_up(self, context: Context) -> tuple[Method, list[Entry], bool]:

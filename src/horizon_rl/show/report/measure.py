@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from horizon_rl.evaluation.array_cache import ArrayCache, default_folder
+from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.curve import curve_suite
 from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.explain import explain
@@ -20,6 +20,7 @@ from horizon_rl.show.evaluation_tables import TELLING
 from horizon_rl.show.report.gather import FailureMap, Source
 from horizon_rl.show.scores import describe_suite
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.folders import cache_folder
 from horizon_rl.task import EpisodeTable, succeeded
 
 MIN_EPISODES = 64
@@ -46,7 +47,7 @@ def evaluate(
     todo: Sequence[tuple[Source, Suite]], num_episodes: int, show: Show
 ) -> Iterator[dict[str, Any]]:
     """Run the first scenarios of every suite, with the floor; one result each."""
-    evaluator = Evaluator(ArrayCache(default_folder()), "auto")
+    evaluator = Evaluator(ArrayCache(cache_folder()), "auto")
     for source, suite in todo:
         n = min(num_episodes, suite.num_episodes)
         _, (record,) = evaluate_suite(evaluator, [_load(source)], suite, n, show)
@@ -64,7 +65,7 @@ def find_maps(
         num_episodes: Scenarios to run where fewer are on disk; 0 runs nothing.
         show: Called as in `evaluate`.
     """
-    evaluator = Evaluator(ArrayCache(default_folder()), "auto")
+    evaluator = Evaluator(ArrayCache(cache_folder()), "auto")
     suite = load_suite(SUITE, SEVERITY)
     suite = replace(suite, columns=tuple(c for c in suite.columns if c.name == COLUMN))
     maps = []
