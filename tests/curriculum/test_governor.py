@@ -372,14 +372,16 @@ def test_no_leap_begins_when_the_run_is_nearly_over():
     assert kind(late) == "consolidate"
 
 
-def test_stuck_run_with_env_steps_left_makes_sure_of_what_is_mastered():
-    """It would end before its noise has gone down."""
+def test_stuck_run_with_env_steps_left_trains_on_and_may_leap_again():
+    """It would end before its noise has gone down; and with less noise it can do more."""
     stuck = shows(0.85, "0.85 0 0")  # Gate L is just passed: there is nothing to lose.
     assert after(*3 * (stuck,)).state.ended == "no leap is left to try"
     curriculum = after(*9 * (replace(stuck, progress=0.3),))
     proposal = curriculum.ask()
     assert proposal and proposal.kind == "consolidate"
-    assert proposal.reason.startswith("no leap is left to try: ")
+    assert proposal.reason.startswith("no leap is in sight: ")
+    curriculum.tell(replace(LEAPT, progress=0.3))
+    assert leap_from(curriculum) == 0.5
 
 
 def test_policy_that_masters_the_baseline_is_not_taught_it():

@@ -87,8 +87,8 @@ class LeapCfg:
     anchor_margin: float = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: int = 10
-    """Proposals in a row that may gain no level before no other leap is tried. Then a run
-    ends; one with a limit of env steps makes sure of what is mastered up to there."""
+    """Proposals in a row that may gain no level before a run ends that has no limit of
+    env steps; and phases that a consolidation may wait for gate L."""
 
     def __post_init__(self):
         require("recovery", self.recovery, 0.0, 0.99)

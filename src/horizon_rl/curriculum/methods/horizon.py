@@ -280,10 +280,8 @@ class Horizon:
         is_stuck = state.idle + (not leaps) > cfg.idle_phases
         if is_stuck and progress is None:
             return replace(state, ended="no leap is left to try")
-        if is_stuck or (progress or 0.0) >= cfg.last_leap:
-            # To the last of the env steps, over which the noise goes down.
-            why = "no leap is left to try" if is_stuck else "the run is nearly over"
-            reason = f"{why}: train on what is mastered"
+        if (progress or 0.0) >= cfg.last_leap:
+            reason = "the run is nearly over: train on what is mastered"
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
