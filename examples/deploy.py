@@ -10,7 +10,12 @@ driver takes the place of `read` and `drive`; the loop stays as it is.
 import argparse
 import hashlib
 import json
+import os
+import sys
 from pathlib import Path
+
+if "--video" in sys.argv and sys.platform == "linux" and "DISPLAY" not in os.environ:
+    os.environ.setdefault("MUJOCO_GL", "egl")  # Before MuJoCo is imported.
 
 import mujoco
 import numpy as np
@@ -22,6 +27,7 @@ parser.add_argument("policy", help="ONNX file")
 parser.add_argument("robot", help="MuJoCo model with the joints that the policy names")
 parser.add_argument("--seconds", type=float, default=20.0)
 parser.add_argument("--command", type=float, nargs=3, default=(0.5, 0.0, 0.0))
+parser.add_argument("--video", help="film it, .mp4 or .gif; needs imageio and OpenGL")
 args = parser.parse_args()
 
 options = ort.SessionOptions()
@@ -81,6 +87,10 @@ def drive(target):
         mujoco.mj_step(model, data)
 
 
+frames, film = [], mujoco.Renderer(model, 368, 640) if args.video else None
+camera = mujoco.MjvCamera()
+camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 1
+camera.distance, camera.elevation = 6.0 * height, -15.0
 feed = {x.name: np.zeros(x.shape, np.float32) for x in session.get_inputs()}
 feed["valid"] = np.zeros(1, np.int64)  # Nothing to remember: an episode begins.
 action, now, moved, fell = np.zeros(len(ids)), read(), [], False
@@ -91,6 +101,9 @@ while len(moved) < args.seconds * control["rate_hz"] and not fell:
     (action,), feed["cache"], feed["valid"] = session.run(OUTPUTS, feed)
     drive(pose + control["action_scale"] * action)
     now = read()
+    if film and len(moved) % 2 == 0:  # 25 frames a second.
+        film.update_scene(data, camera)
+        frames.append(film.render())
     moved.append([*now["velocity"][:2], now["angular_velocity"][2]])
     tilted = -now["gravity"][2] < np.cos(np.radians(meta["limits"]["tilt_limit_deg"]))
     fell = tilted or data.qpos[2] < 0.5 * height
@@ -101,3 +114,8 @@ forward, left, turned = seconds * np.mean(moved, axis=0)
 print(f"{forward:.2f} m forward, {left:.2f} m left, {turned:.2f} rad turned")
 print(f"mean error {off:.3f} m/s, {yaw_off:.3f} rad/s; trunk at {data.qpos[2]:.3f} m")
 print(f"{'fell' if fell else 'upright'} after {seconds:.2f} s")
+if film:
+    import imageio
+
+    imageio.mimwrite(args.video, frames, fps=control["rate_hz"] / 2)
+    print(f"filmed in {args.video}")

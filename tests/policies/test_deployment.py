@@ -49,6 +49,19 @@ def test_export_tells_what_it_found(tmp_path, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["go2.xml", "p.onnx"]
 
 
+def test_torque_that_the_robot_lacks_is_said_and_so_is_what_comes_next(
+    tmp_path, capsys
+):
+    path, xml = tmp_path / "p.onnx", tmp_path / "go2.xml"
+    assert main(["export", "core-mlp", str(path), "--mjcf", str(xml)]) == 0
+    out, err = capsys.readouterr()
+    assert f"next     python examples/deploy.py {path} {xml}" in out
+    assert "up to 40 N m where go2's own motors have 23.7" in err
+    assert main(["export", "core-mlp", str(path), "--motors", "own"]) == 0
+    out, err = capsys.readouterr()
+    assert f"next     horizon eval {path} --episodes 64" in out and err == ""
+
+
 def test_policy_is_called_by_its_folder_wherever_one_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(model_path("base-mlp"))
     assert main(["export", ".", f"{tmp_path}/p.onnx"]) == 0

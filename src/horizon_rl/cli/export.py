@@ -1,6 +1,8 @@
 """`horizon export`: a policy as one ONNX file, for a robot."""
 
 from pathlib import Path
+from typing import Any
+from warnings import warn
 
 from rich.console import Console
 
@@ -40,6 +42,7 @@ def run(cmd: ExportCmd) -> None:
         write_file(cmd.mjcf, standalone_mjcf(cmd.robot).encode())
     write_file(cmd.out, exported.content)
     _print(cmd, exported)
+    _warn_of_torque(exported.metadata)
 
 
 def _print(cmd: ExportCmd, exported: Exported) -> None:
@@ -61,9 +64,32 @@ def _print(cmd: ExportCmd, exported: Exported) -> None:
         "latency": f"{median_ms:.3f} ms, 99 % within {p99_ms:.3f} ms; one step, one "
         "thread",
     }
+    walk = f"python examples/deploy.py {cmd.out} {cmd.mjcf}"
+    lines["next"] = walk if cmd.mjcf else f"horizon eval {cmd.out} --episodes 64"
     console = Terminal(soft_wrap=True, highlight=False)
     for name, text in lines.items():
         console.print(f"{name:<8} {text}", markup=False)
+
+
+def _warn_of_torque(metadata: dict[str, Any]) -> None:
+    """Say where the file allows torques that the real motors do not have."""
+    robot, joints = metadata["robot"], metadata["joints"]
+    own = robot["own_torque_limit_nm"]
+    if own is None:
+        return
+    pairs = zip(joints["torque_limit_nm"], own, strict=True)
+    most, real = max(pairs, key=lambda pair: pair[0] / pair[1])
+    if most > 1.001 * real:
+        trained = metadata["training"]["ranges"].get("actuation.effort_limit")
+        least = (
+            f" It was trained with {min(trained):.3g} N m and more." if trained else ""
+        )
+        warn(
+            f"the file's torque limits are up to {most:.3g} N m where {robot['name']}'s "
+            f"own motors have {real:.3g}: have the driver clip at its own, or export "
+            f"with --motors own.{least}",
+            stacklevel=1,
+        )
 
 
 def _shapes(shapes: dict[str, tuple[int, ...]]) -> str:
