@@ -15,7 +15,9 @@ from small_runs import (
 
 from horizon_rl.domains import paper_catalogue, parse_catalogue, shipped_catalogue
 from horizon_rl.learning.checkpoint import load_checkpoint
-from horizon_rl.training.transfer import ENCODER, fit_catalogue
+from horizon_rl.training.transfer import fit_catalogue
+
+ENCODER = "critic.encoder.0.weight"
 
 PAPER, EXTENDED = paper_catalogue(), shipped_catalogue("extended")
 

@@ -41,7 +41,8 @@ class TrainCmd:
     """smoke: seconds; laptop: minutes on two cores; gpu: short phases of the
     paper's worlds; paper: the paper's tables, 500 iterations a phase."""
     policy: PolicyKind | None = None
-    """The actor: transformer or mlp; without it, mlp for smoke and laptop, else the
+    """The actor: transformer, mlp, or oracle, which is the preset's usual one and sees
+    the parameters of its instance; without it, mlp for smoke and laptop, else the
     paper's transformer."""
     init: str | None = None
     """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of

@@ -183,6 +183,7 @@ class Evaluator:
         self, policy: EvaluatedPolicy, column: FrozenColumn, num_envs: int
     ) -> VelocityEnv:
         """Build worlds for a column, or take the last column's where they fit."""
+        policy.check_parameters(column.catalogue)
         task = column.task
         if policy.action_scale is not None:
             task = replace(task, action_scale=policy.action_scale)

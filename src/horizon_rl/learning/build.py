@@ -73,7 +73,9 @@ def build_actor(
     observations: TensorDict, num_actions: int, cfg: ActorCfg, num_steps: int = 24
 ) -> Actor:
     """Build an actor alone, on the CPU: enough to run a policy."""
-    _check_groups(observations, cfg.obs_groups)
+    _check_groups(
+        observations, cfg.obs_groups, (*cfg.obs_groups, *cfg.privileged_groups)
+    )
     if isinstance(cfg, MlpCfg):
         return Actor(observations, num_actions, cfg, cfg.hidden_dims, cfg.activation)
     return TransformerActor(observations, num_actions, cfg, num_steps)

@@ -31,10 +31,15 @@ class TransformerCfg:
     """What is learned of it: itself, or its logarithm."""
     obs_groups: tuple[str, ...] = ("actor",)
     """Groups of observations that it reads, side by side and normalised."""
+    privileged_groups: tuple[str, ...] = ()
+    """Groups that it encodes as they are, as the critic does: with `privileged` it is an
+    oracle, which knows the instance and cannot be deployed."""
+    encoder_dim: int = 64
+    """Width of the layer that encodes the privileged groups, if there are any."""
 
     def __post_init__(self):
         _require(self, 1, "num_layers", "embedding_dim", "num_heads", "feedforward_dim")
-        _require(self, 1, "window", "rope_base")
+        _require(self, 1, "window", "rope_base", "encoder_dim")
         _require(self, 1e-6, "initial_std")
         if self.embedding_dim % (2 * self.num_heads):
             raise InputError(
@@ -67,9 +72,15 @@ class MlpCfg:
     """What is learned of it: itself, or its logarithm."""
     obs_groups: tuple[str, ...] = ("actor",)
     """Groups of observations that it reads, side by side and normalised."""
+    privileged_groups: tuple[str, ...] = ()
+    """Groups that it encodes as they are, as the critic does: with `privileged` it is an
+    oracle, which knows the instance and cannot be deployed."""
+    encoder_dim: int = 64
+    """Width of the layer that encodes the privileged groups, if there are any."""
 
     def __post_init__(self):
         _require_widths(self.hidden_dims)
+        _require(self, 1, "encoder_dim")
         _require(self, 1e-6, "initial_std")
 
 

@@ -1,5 +1,7 @@
 """The networks without a memory: the interface of all actors, an MLP, and the critic."""
 
+from collections.abc import Sequence
+
 import torch
 from rsl_rl.models import MLPModel
 from rsl_rl.modules import HiddenState
@@ -45,6 +47,8 @@ class Actor(MLPModel):
         activation: str = "elu",
     ):
         """Build an MLP over the groups of `obs` that the settings name."""
+        self.privileged_groups = cfg.privileged_groups
+        self.encoder_dim = cfg.encoder_dim if cfg.privileged_groups else 0
         super().__init__(
             obs,
             {"actor": list(cfg.obs_groups)},
@@ -59,6 +63,37 @@ class Actor(MLPModel):
                 "std_type": cfg.std_parameter,
             },
         )
+        self.num_inputs = self._inputs(obs).shape[-1]
+        """Numbers that it reads of a world, those that bypass the normaliser last."""
+        if self.encoder_dim:
+            width = self.num_inputs - self.obs_dim
+            self.encoder = _build_encoder(width, self.encoder_dim, activation)
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether it knows what only a simulator can tell."""
+        return bool(self.privileged_groups)
+
+    def get_latent(
+        self,
+        obs: TensorDict,
+        masks: Tensor | None = None,
+        hidden_state: HiddenState = None,
+    ) -> Tensor:
+        return self.features(self._inputs(obs))
+
+    def features(self, raw: Tensor) -> Tensor:
+        """Normalise inputs [..., num_inputs], and encode those that are privileged."""
+        if not self.encoder_dim:
+            return self.obs_normalizer(raw)
+        seen, privileged = raw.tensor_split((self.obs_dim,), dim=-1)
+        return torch.cat((self.obs_normalizer(seen), self.encoder(privileged)), dim=-1)
+
+    def _inputs(self, obs: TensorDict) -> Tensor:
+        return _join(obs, (*self.obs_groups, *self.privileged_groups))
+
+    def _get_latent_dim(self) -> int:
+        return self.obs_dim + self.encoder_dim
 
     def begin_rollout(self, num_worlds: int) -> History | None:
         """Get ready to act in a rollout; return what is remembered from before it."""
@@ -98,10 +133,8 @@ class PrivilegedCritic(MLPModel):
             obs_normalization=True,
         )
         self.privileged_groups = cfg.privileged_groups
-        self.encoder = nn.Sequential(
-            nn.Linear(self._privileged(obs).shape[-1], cfg.encoder_dim),
-            resolve_nn_activation(cfg.activation),
-        )
+        width = _join(obs, cfg.privileged_groups).shape[-1]
+        self.encoder = _build_encoder(width, cfg.encoder_dim, cfg.activation)
 
     def get_latent(
         self,
@@ -109,12 +142,20 @@ class PrivilegedCritic(MLPModel):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        encoded = self.encoder(self._privileged(obs))
+        encoded = self.encoder(_join(obs, self.privileged_groups))
         return torch.cat((super().get_latent(obs), encoded), dim=-1)
-
-    def _privileged(self, obs: TensorDict) -> Tensor:
-        groups = [obs[group] for group in self.privileged_groups]
-        return groups[0] if len(groups) == 1 else torch.cat(groups, dim=-1)
 
     def _get_latent_dim(self) -> int:
         return self.obs_dim + self.encoder_dim
+
+
+def _join(obs: TensorDict, groups: Sequence[str]) -> Tensor:
+    """Put groups side by side."""
+    parts = [obs[group] for group in groups]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+
+
+def _build_encoder(num_inputs: int, width: int, activation: str) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(num_inputs, width), resolve_nn_activation(activation)
+    )

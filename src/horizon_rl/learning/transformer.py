@@ -39,9 +39,10 @@ class TransformerActor(Actor):
         """Build the model for the shapes of `obs`, and rollouts of up to `max_steps`."""
         self.latent_dim = cfg.embedding_dim
         # The base class's head is replaced below.
-        super().__init__(obs, num_actions, cfg, hidden_dims=(1,))
+        super().__init__(obs, num_actions, cfg, hidden_dims=(1,), activation="gelu")
         self.cfg, self.max_steps, self.window = cfg, max_steps, cfg.window
-        self.embedding = nn.Linear(self.obs_dim, cfg.embedding_dim)
+        num_features = self.obs_dim + self.encoder_dim
+        self.embedding = nn.Linear(num_features, cfg.embedding_dim)
         self.decoder = Decoder(cfg)
         # A linear head in place of the base class's MLP. It starts near zero: the
         # decoder's output has unit variance, and the robot should start by standing.
@@ -111,7 +112,7 @@ class TransformerActor(Actor):
         """Free all room of a cache, keeping its past; or make one for `room` steps."""
         if cache is None or cache.num_worlds != num_worlds:
             device = self.embedding.weight.device
-            return Cache(self.cfg, num_worlds, self.obs_dim, room, device)
+            return Cache(self.cfg, num_worlds, self.num_inputs, room, device)
         history = cache.history()
         cache.fill(history, self.remember(*history))
         return cache
@@ -183,7 +184,4 @@ class TransformerActor(Actor):
 
     def embed(self, raw: Tensor) -> Tensor:
         """Return tokens [..., dim] of raw inputs [..., inputs]."""
-        return self.embedding(self.obs_normalizer(raw))
-
-    def _inputs(self, obs: TensorDict) -> Tensor:
-        return torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+        return self.embedding(self.features(raw))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from horizon_rl.physics.pool import Pool as Pool
     from horizon_rl.physics.pool import build_pool as build_pool
     from horizon_rl.physics.pool import join_pools as join_pools
+    from horizon_rl.physics.pool import privileged_numbers as privileged_numbers
     from horizon_rl.physics.pool import sample_pool as sample_pool
     from horizon_rl.physics.rates import CONTROL_DT as CONTROL_DT
     from horizon_rl.physics.rates import PHYSICS_STEPS as PHYSICS_STEPS

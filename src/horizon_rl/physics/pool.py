@@ -6,7 +6,7 @@ computed on the way. A frozen pool is also what an evaluation suite consists of.
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -249,6 +249,13 @@ def _derive(draft: PoolDraft, qpos: np.ndarray) -> None:
         above = draft.robot.ground.above(position[:, geom])
         lowest = np.minimum(lowest, above - reach)
     qpos[:, 2] += CLEARANCE_M - lowest
+
+
+def privileged_numbers(catalogue: Catalogue) -> Iterator[tuple[str, int]]:
+    """Name what a world's instance shows, in its order: the body, then every draw."""
+    yield from ((name, 0) for name in BODY_DESCRIPTORS)
+    for name, parameter in catalogue.parameters.items():
+        yield from ((name, draw) for draw in range(parameter.draws))
 
 
 def _normalise(instances: Instances, catalogue: Catalogue) -> np.ndarray:

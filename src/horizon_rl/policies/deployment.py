@@ -30,7 +30,7 @@ from horizon_rl.policies.onnx import OnnxPolicy
 from horizon_rl.policies.onnx_graph import METADATA, to_onnx
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.robots import Robot, build_spec, load_body, load_robot
-from horizon_rl.support.errors import RunError
+from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import decode, dumps
 from horizon_rl.support.trust import require_trust, trust_code
 from horizon_rl.task import NUM_ACTOR, TaskCfg, VelocityEnv, draw_scenarios
@@ -80,6 +80,11 @@ def export_policy(
         trust: Run code that the checkpoint names even if the user has never run it.
     """
     actor, task, record = load_actor(find_checkpoint(source))
+    if actor.is_oracle:
+        raise InputError(
+            f"{source} is an oracle: it reads the parameters of its instance, which no "
+            "robot knows. Export a policy that sees only what a robot measures"
+        )
     catalogue = decode(Catalogue, record.catalogue)
     code = own_effects(nominal_catalogue(catalogue, motors)).values()
     if trust:

@@ -6,6 +6,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from horizon_rl.domains import Catalogue
 from horizon_rl.learning.algorithm import check_tensors
 from horizon_rl.learning.build import build_actor
 from horizon_rl.learning.checkpoint import (
@@ -16,6 +17,7 @@ from horizon_rl.learning.checkpoint import (
 from horizon_rl.learning.config import LearnerCfg
 from horizon_rl.learning.history import Cache
 from horizon_rl.learning.networks import Actor
+from horizon_rl.physics import privileged_numbers
 from horizon_rl.runs.checkpoints import verify_checkpoint
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
@@ -44,8 +46,23 @@ class LearnedPolicy:
     @torch.no_grad()
     def act(self, observations: TensorDict) -> Tensor:
         """Return mean actions [n, -]."""
+        if self._actor.is_oracle:
+            _check_instances(self._actor, observations)
         means, self._memory = self._actor.mean_step(observations, self._memory)
         return means
+
+
+def _check_instances(actor: Actor, observations: TensorDict) -> None:
+    """Refuse observations that lack what an oracle knows."""
+    expected = actor.num_inputs - actor.obs_dim
+    groups = [g for g in actor.privileged_groups if g in observations.keys()]
+    found = sum(observations[group].shape[-1] for group in groups)
+    if found != expected:
+        raise InputError(
+            f"an oracle reads {expected} numbers about its instance, and {found} are "
+            "given: it acts only in a simulator, in worlds with the parameters of the "
+            "catalogue it was trained with"
+        )
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -70,8 +87,12 @@ def load_actor(path: Path) -> tuple[Actor, TaskCfg, CheckpointRecord]:
     try:
         cfg = decode(LearnerCfg, record.config.get("learner"))
         task = decode(TaskCfg, record.config.get("task"))
-        shape = TensorDict({"actor": torch.zeros(1, NUM_ACTOR)}, [1])
-        actor = build_actor(shape, NUM_ACTIONS, cfg.actor)
+        widths = {"actor": NUM_ACTOR}
+        if cfg.actor.privileged_groups:
+            catalogue = decode(Catalogue, record.catalogue)
+            widths["privileged"] = len(list(privileged_numbers(catalogue)))
+        shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
+        actor = build_actor(TensorDict(shapes, [1]), NUM_ACTIONS, cfg.actor)
         check_tensors(weights, actor.state_dict())
     except InputError as error:
         raise InputError(

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
+from horizon_rl.domains import Catalogue
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.support.errors import InputError, guess, needs_extra
 from horizon_rl.support.named_code import find_code
-from horizon_rl.support.records import dumps
+from horizon_rl.support.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS
 from horizon_rl.task import Policy as Policy
 
@@ -40,6 +41,22 @@ class EvaluatedPolicy:
     """Joint target = default pose + this times the action, rad; None: the suite's."""
     is_shared: bool = False
     """Whether `make` returns one and the same: Python code, which may remember."""
+    catalogue: Catalogue | None = None
+    """Of an oracle: whose parameters it knows, in this order and scale."""
+
+    def check_parameters(self, catalogue: Catalogue) -> None:
+        """Refuse worlds whose parameters an oracle does not know."""
+        known = self.catalogue or catalogue
+        ours, theirs = (
+            [(name, p.draws, p.limit) for name, p in found.parameters.items()]
+            for found in (known, catalogue)
+        )
+        if ours != theirs:
+            raise InputError(
+                f"'{self.name}' is an oracle that knows the parameters of the groups "
+                f"{', '.join(known.names)}; these worlds have {', '.join(catalogue.names)}"
+                ", or other limit ranges"
+            )
 
 
 def load_policy(source: str, name: str = "") -> EvaluatedPolicy:
@@ -129,7 +146,11 @@ def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
         identity.update(value.numpy().tobytes())
     digest = identity.hexdigest()
     return EvaluatedPolicy(
-        name, lambda device: LearnedPolicy(actor.to(device)), digest, scale
+        name,
+        lambda device: LearnedPolicy(actor.to(device)),
+        digest,
+        scale,
+        catalogue=decode(Catalogue, record.catalogue) if actor.is_oracle else None,
     )
 
 

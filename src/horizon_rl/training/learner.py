@@ -25,7 +25,7 @@ from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
 from horizon_rl.training.config import fixed_levels
 from horizon_rl.training.protocols import Iteration, Learner
-from horizon_rl.training.transfer import fit_catalogue
+from horizon_rl.training.transfer import fit_catalogue, let_see
 from horizon_rl.training.worlds import SimulatedWorlds
 
 RECENT = 100
@@ -140,7 +140,8 @@ class TorchLearner(Learner):
     def load(self, folder: Path, *, refit: bool = False) -> CheckpointRecord:
         """Take over what a checkpoint has learnt; its counters are in the record.
 
-        With `refit`, its catalogue may have other parameters than the run's.
+        With `refit`, its catalogue may have other parameters than the run's, and an
+        oracle may take over from a policy that sees none.
         """
         checkpoint = read_checkpoint(folder)
         tensors = checkpoint.tensors
@@ -148,6 +149,7 @@ class TorchLearner(Learner):
             if refit:
                 theirs = decode(Catalogue, checkpoint.record.catalogue)
                 tensors = fit_catalogue(tensors, theirs, self.catalogue)
+                tensors = let_see(tensors, state_tensors(self.algorithm))
             load_state_tensors(self.algorithm, tensors)
         except InputError as error:
             raise InputError(f"{folder} is of another policy: {error}") from error

@@ -12,7 +12,7 @@ from horizon_rl.training.config import TrainCfg
 
 Preset = Literal["smoke", "laptop", "gpu", "paper"]
 PRESETS: tuple[Preset, ...] = ("smoke", "laptop", "gpu", "paper")
-PolicyKind = Literal["transformer", "mlp"]
+PolicyKind = Literal["transformer", "mlp", "oracle"]
 
 SMALL_MLP = MlpCfg(hidden_dims=(128, 128), activation="elu", initial_std=0.5)
 """Little noise at the start: at the paper's 1.2 penalties outweigh staying alive on so
@@ -34,7 +34,19 @@ def preset_policy(preset: str) -> PolicyKind:
 
 
 def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
-    """Return a preset: `paper` is the paper's tables, the others deviate in size."""
+    """Return a preset: `paper` is the paper's tables, the others deviate in size.
+
+    An `oracle` is the preset's usual actor with the critic's view of the instance.
+    """
+    if policy == "oracle":
+        cfg = preset_cfg(preset, preset_policy(preset))
+        critic = cfg.learner.critic
+        actor = replace(
+            cfg.learner.actor,
+            privileged_groups=critic.privileged_groups,
+            encoder_dim=critic.encoder_dim,
+        )
+        return replace(cfg, learner=replace(cfg.learner, actor=actor))
     match preset:
         case "paper":
             return TrainCfg(
@@ -52,6 +64,7 @@ def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
 
 def shipped_start(preset: str, policy: PolicyKind) -> str | None:
     """Name the shipped policy of a preset's networks, or None where none has them."""
+    policy = preset_policy(preset) if policy == "oracle" else policy
     if policy == "mlp":
         return None if preset == "paper" else "base-mlp"
     return "base" if preset in ("gpu", "paper") else None

@@ -1,26 +1,28 @@
 """Weights for a run whose catalogue has other parameters than their own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.physics import BODY_DESCRIPTORS
+from horizon_rl.physics import privileged_numbers
 
-ENCODER = "critic.encoder.0.weight"
-"""What weighs the privileged numbers, [width, numbers]; Adam's moments have the same layout."""
+ENCODER = "encoder.0.weight"
+"""What weighs the privileged numbers, [width, numbers], in the critic and in an oracle;
+Adam's moments have the same layout."""
 
 
 def fit_catalogue(
     tensors: Mapping[str, Tensor], theirs: Catalogue, ours: Catalogue
 ) -> dict[str, Tensor]:
-    """Rearrange the critic's weights for the parameters of another catalogue.
+    """Rearrange encoders' weights for the parameters of another catalogue.
 
     A parameter that the weights do not know gets zeros: the critic begins by ignoring
-    it, and values everything as it did. The actor sees no parameters, and stays.
+    it, and values everything as it did. An actor that sees no parameters stays.
     """
-    old, new = list(_numbers(theirs)), list(_numbers(ours))
+    old, new = list(privileged_numbers(theirs)), list(privileged_numbers(ours))
     places = [old.index(number) if number in old else -1 for number in new]
     known = torch.tensor([place >= 0 for place in places])
 
@@ -34,8 +36,27 @@ def fit_catalogue(
     return {name: fit(name, values) for name, values in tensors.items()}
 
 
-def _numbers(catalogue: Catalogue) -> Iterator[tuple[str, int]]:
-    """Name the privileged numbers in their order: the body, then every draw."""
-    yield from ((name, 0) for name in BODY_DESCRIPTORS)
-    for name, parameter in catalogue.parameters.items():
-        yield from ((name, draw) for draw in range(parameter.draws))
+def let_see(
+    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Give the weights of a policy that sees no parameters to an oracle.
+
+    What the oracle's encoder says gets zeros in the layer that reads it: it begins by
+    acting as the policy did.
+
+    Args:
+        tensors: A learner's state, see `state_tensors`; as it is if it is an oracle's.
+        own: The state of the learner that takes it, whose encoder is fresh.
+    """
+    encoder = "actor.encoder."
+    if not any(name.startswith(encoder) for name in own.keys() - tensors.keys()):
+        return dict(tensors)
+    with_moments = any(name.startswith("adam.") for name in tensors)
+    seen = dict(tensors)
+    for name, values in own.items():
+        if encoder in name and (with_moments or name.startswith(encoder)):
+            seen[name] = values
+        elif "actor." in name and name in tensors and values.ndim == 2:
+            blind = values.shape[1] - tensors[name].shape[1]
+            seen[name] = pad(tensors[name], (0, max(blind, 0)))
+    return seen
