@@ -31,6 +31,7 @@ FOREIGN_FLAGS = {
     "--logdir": "tensorboard",
     "--no-deps": "pip",
     "--nproc-per-node": "torchrun",
+    "--rm": "docker",
     "--shutdown-timeout": "torchrun",
 }
 FOREIGN_NAMES = {"None", "SeedSequence", "replace"}

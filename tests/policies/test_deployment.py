@@ -153,7 +153,10 @@ def test_file_that_acts_otherwise_is_not_written(spoil, tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["core-mpl", "p.onnx"], "no checkpoint 'core-mpl'. Accepted:"),
+        (
+            ["core-mpl", "p.onnx"],
+            "no checkpoint 'core-mpl': did you mean 'core-mlp'? Accepted:",
+        ),
         (["empty", "p.onnx"], "no checkpoint 'empty'. Accepted:"),
         (["core-mlp", "p.onx"], "must end in .onnx"),
         (["core-mlp", "none/p.onnx"], "no folder none"),

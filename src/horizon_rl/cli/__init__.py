@@ -40,6 +40,7 @@ COMMANDS = {
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
     "bench": ("BenchCmd", "what the parts cost on this machine"),
+    "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
 HEAVY = ("train", "eval", "export", "play")
 """Commands that need torch to run: `train_flags.py` has the flags of `train.py`."""

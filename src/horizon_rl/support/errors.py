@@ -50,7 +50,8 @@ def needs_extra(extra: str) -> Iterator[None]:
         if error.name and error.name.startswith("horizon_rl"):
             raise
         raise InputError(
-            f"this needs {error.name}: pip install 'horizon-rl[{extra}]'"
+            f"this needs {error.name}: pip install 'horizon-rl[{extra}]', or in a clone "
+            f"pip install -c constraints.txt -e '.[{extra}]'"
         ) from error
 
 
