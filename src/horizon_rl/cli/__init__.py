@@ -18,6 +18,7 @@ from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.parse import parse
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError, RunError, unknown
+from horizon_rl.support.printable import printable
 
 # Before torch is imported. Its threads wait for each other by spinning, which on a busy
 # machine keeps the very thread they wait for off the core: an update took 20 times as
@@ -64,7 +65,7 @@ def main(args: list[str] | None = None) -> int:
         return 0
     except (InputError, RunError, OSError) as error:
         # An OSError is a full disk, a directory taken away: the last commit is intact.
-        print(f"horizon: {error}", file=sys.stderr)
+        print(printable(f"horizon: {error}"), file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
     except RuntimeError as error:
         # By its name: torch may not even be installed.
@@ -101,7 +102,7 @@ def _dispatch(args: list[str]) -> int:
 def _print_help() -> None:
     rows = ((Cell(f"  {name}", "bold"), about) for name, (_, about) in COMMANDS.items())
     console = Terminal()
-    console.print("usage: horizon COMMAND [OPTIONS]\n", markup=False)
+    console.print("usage: horizon COMMAND [OPTIONS]\n")
     console.print("Recoverability-governed curricula for legged robots.\n")
     console.print_table(Table("", ("", ""), tuple(rows), align="l"))
     console.print("horizon COMMAND --help explains a command.")
@@ -109,7 +110,7 @@ def _print_help() -> None:
 
 def _show_warning(said, message, category, filename, lineno, file=None, line=None):
     """Print a warning once: several parts of a command may read the same file."""
-    text = str(message)
+    text = printable(str(message))
     if text not in said:
         said.add(text)
         print(f"horizon: warning: {text}", file=sys.stderr)

@@ -4,19 +4,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from warnings import warn
 
 import numpy as np
 import tyro
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.show.table import Table, print_table, to_markdown
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.printable import printable
 from horizon_rl.support.records import encode, flatten
 
 FAR_POSE_RAD = 0.25
@@ -78,7 +80,23 @@ def check_file(flag: str, path: Path, suffix: str = "") -> None:
 
 
 class Terminal(Console):
-    """A console that leaves a reader who stops reading to `main`."""
+    """A console for words of others: it obeys none of them.
+
+    A reader who stops reading is left to `main`.
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render(
+        self, renderable: Any, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Render for the terminal; what is no control of rich's own is made printable."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield segment._replace(text=printable(segment.text))
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -89,7 +107,7 @@ class Terminal(Console):
     def print_tables(self, tables: Iterable[Table], *, markdown: bool) -> None:
         """Print tables for a reader, or for a page."""
         if markdown:
-            print("\n".join(map(to_markdown, tables)), end="")
+            print(printable("\n".join(map(to_markdown, tables))), end="")
             return
         for table in tables:
             print_table(self, table)

@@ -82,7 +82,7 @@ def run(cmd: EvalCmd) -> None:
                 failures_table(evaluations[0], cmd.explain, factors),
             ]
         if suite.about and not cmd.markdown:
-            console.print(suite.about, style="dim", markup=False)
+            console.print(suite.about, style="dim")
         console.print_tables(tables, markdown=cmd.markdown)
         if cmd.figures:
             cmd.figures.mkdir(parents=True, exist_ok=True)

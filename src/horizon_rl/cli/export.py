@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from rich.console import Console
-
 from horizon_rl.cli.common import Terminal, check_file, warn_of_pose
 from horizon_rl.cli.export_flags import ExportCmd
 from horizon_rl.support.durable import write_file
@@ -30,7 +28,7 @@ def run(cmd: ExportCmd) -> None:
                 f"--mjcf writes robots of `horizon robots`; {cmd.robot} is a file already"
             )
     warn_of_pose(cmd.robot, [cmd.checkpoint])
-    with Console(stderr=True).status("writing the network") as status:
+    with Terminal(stderr=True).status("writing the network") as status:
 
         def tell(done: int, total: int) -> None:
             status.update(f"checking it, {100 * done // total} %")
@@ -68,7 +66,7 @@ def _print(cmd: ExportCmd, exported: Exported) -> None:
     lines["next"] = walk if cmd.mjcf else f"horizon eval {cmd.out} --episodes 64"
     console = Terminal(soft_wrap=True, highlight=False)
     for name, text in lines.items():
-        console.print(f"{name:<8} {text}", markup=False)
+        console.print(f"{name:<8} {text}")
 
 
 def _warn_of_torque(metadata: dict[str, Any]) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 
 from horizon_rl.cli.common import (
+    Terminal,
     check_file,
     read_catalogue,
     split_name,
@@ -148,8 +149,8 @@ def _movie_cfg(cmd: PlayCmd, video: Path, usual: film.MovieCfg) -> film.MovieCfg
 def _write(
     path: Path, frames: Iterable[np.ndarray], cfg: film.MovieCfg, seconds: float
 ) -> None:
-    console, total = Console(stderr=True), cfg.num_frames(seconds)
+    console, total = Terminal(stderr=True), cfg.num_frames(seconds)
     hidden = not console.is_terminal
-    shown = track(frames, path.name, total, console=console, disable=hidden)
+    shown = track(frames, escape(path.name), total, console=console, disable=hidden)
     film.write_movie(path, shown, cfg.fps)
     print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from itertools import count
 from time import monotonic
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
+from horizon_rl.cli.common import Terminal
 from horizon_rl.show.numbers import show_duration
+from horizon_rl.support.printable import printable
 
 Tell = Callable[[str, int, int], None]
 INTERVAL_S = 10.0
@@ -24,7 +25,7 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
     Yields a function that takes the names of a policy and a suite, part by part, and
     returns what an evaluator tells its progress to.
     """
-    console, numbers = Console(stderr=True), count()
+    console, numbers = Terminal(stderr=True), count()
     lines = None if console.is_terminal else _Lines()
     with Progress(console=console, transient=True, disable=lines is not None) as bar:
         task = bar.add_task("", total=None)
@@ -38,7 +39,7 @@ def show_progress(num_parts: int) -> Iterator[Callable[[str, str], Tell]]:
                 if lines:
                     lines.tell(f"{policy}, {column}", completed, whole)
                     if done == total and not said:
-                        print(f"{policy}: {suite} done", file=sys.stderr)
+                        print(printable(f"{policy}: {suite} done"), file=sys.stderr)
                         said = True
                 bar.update(
                     task,
@@ -70,4 +71,5 @@ class _Lines:
         self._last = now
         pace = (done - self._first) / (now - self._start)
         left = f", about {show_duration((total - done) / pace)} left" if pace else ""
-        print(f"{what}: {done / total:.0%}{left}", file=sys.stderr, flush=True)
+        text = printable(f"{what}: {done / total:.0%}{left}")
+        print(text, file=sys.stderr, flush=True)

@@ -141,7 +141,7 @@ def _train(run: Run, wandb: bool) -> None:
                 live.update(board.draw(), refresh=True)
             elif is_verdict or time.perf_counter() - said > LOG_EVERY_S:
                 line = verdict_line(event) if is_verdict else board.line()
-                console.print(line, markup=False)
+                console.print(line)
                 said = time.perf_counter()
     if not live:
         Terminal().print(board.draw())

@@ -1,6 +1,8 @@
 """What all figures share: axes, colours, legends, files."""
 
 from collections.abc import Iterable
+from functools import cache
+from io import StringIO
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 from horizon_rl.curriculum import Decision
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.support.errors import needs_extra
+from horizon_rl.support.printable import printable
 
 # Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
 COLOURS = (
@@ -24,13 +27,31 @@ def new_figure(
     width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any
 ) -> tuple[Any, list[Any]]:
     """Return a figure and its axes, row by row; sizes are in inches."""
-    with needs_extra("plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = _plain_figure()(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **shared).ravel().tolist()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+@cache
+def _plain_figure() -> Any:
+    with needs_extra("plot"):
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+        from matplotlib.text import Text
+
+    class PlainFigure(Figure):
+        """Shows names as they are: a dollar in one begins no formula."""
+
+        def draw(self, renderer: Any) -> None:
+            for text in self.findobj(Text):
+                text.set_parse_math(False)
+            # Ticks are made while it is drawn.
+            with rc_context({"text.parse_math": False}):
+                super().draw(renderer)
+
+    return PlainFigure
 
 
 def mark_style(decision: Decision) -> dict[str, Any]:
@@ -63,8 +84,10 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
     from matplotlib import rc_context
 
     # The name may hold dots: with_suffix would cut it.
+    buffer = StringIO()
     png, svg = (stem.with_name(stem.name + ending) for ending in (".png", ".svg"))
     with rc_context({"svg.hashsalt": "horizon"}):
-        figure.savefig(svg, dpi=150, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", dpi=150, metadata={"Date": None})
         figure.savefig(png, dpi=150)
+    svg.write_text(printable(buffer.getvalue()), "utf-8")
     return [png, svg]

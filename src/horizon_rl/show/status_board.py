@@ -20,9 +20,9 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
     """Print how a run is doing: head, frontiers, what its phases cost, the rest."""
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
-    console.print(describe_origin(summary), soft_wrap=True, markup=False)
+    console.print(Text(describe_origin(summary)), soft_wrap=True)
     if summary.resume:
-        console.print(f"Go on with: {summary.resume}", soft_wrap=True, markup=False)
+        console.print(Text(f"Go on with: {summary.resume}"), soft_wrap=True)
         if summary.budget and summary.budget.spent:
             console.print("Its first budget is spent: add --steps or --minutes.")
     state = journal.state

@@ -11,6 +11,8 @@ import re
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from horizon_rl.support.printable import printable
+
 PIXELS = 92.0
 """Pixels of an inch: a figure's text of 10 points is then as large as a table's."""
 WIDE = 8.0
@@ -30,7 +32,7 @@ def figure_svg(figure: Any, name: str, about: str) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     # It fits now, and need not be fitted again for another format.
     figure.set_layout_engine("none")
-    drawn = buffer.getvalue().partition("<svg")[2]
+    drawn = printable(buffer.getvalue()).partition("<svg")[2]
     view = re.search(r'viewBox="[^"]*"', drawn)
     assert view is not None
     body = re.sub(r"(?s)<(metadata|style).*?</\1>", "", drawn.partition(">")[2])
@@ -42,7 +44,7 @@ def figure_svg(figure: Any, name: str, about: str) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" '
         f'width="{PIXELS * figure.get_figwidth():.0f}" {view[0]} '
         f'font-family="{FAMILY}" stroke-linejoin="round" role="img" '
-        f"aria-label={quoteattr(about)}{wide}>{body}"
+        f"aria-label={quoteattr(printable(about))}{wide}>{body}"
     )
 
 
