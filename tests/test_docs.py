@@ -38,6 +38,7 @@ FOREIGN_NAMES = {"None", "SeedSequence", "replace"}
 FOREIGN_NAMES |= {
     "AutoresetMode",
     "Box",
+    "Dockerfile",
     "TimeLimit",
     "VecEnv",
     "make",

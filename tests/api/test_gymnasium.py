@@ -79,7 +79,7 @@ def test_ends_are_reported_where_they_are():
     actions = np.zeros((3, 12), np.float32)
     actions[1] = FOLD
     total = 0.0
-    step, fell = 0, np.zeros(3, dtype=bool)
+    step, fell, late, info = 0, np.zeros(3, dtype=bool), np.zeros(3), {}
     while not fell.any() and step < 60:
         step += 1
         _, reward, fell, late, info = envs.step(actions)
@@ -105,7 +105,7 @@ def test_gymnasiums_wrappers_fit():
     wrappers = gym.wrappers.vector
     envs = gym.make_vec(ENV_ID, num_envs=2, task=SHORT, num_threads=1)
     envs = wrappers.RecordEpisodeStatistics(envs)
-    envs.reset(seed=0)
+    _, info = envs.reset(seed=0)
     for _ in range(10):
         *_, info = envs.step(np.zeros((2, 12), np.float32))
     assert info["episode"]["l"].tolist() == [10, 10]

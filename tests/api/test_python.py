@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ pytest.importorskip("mujoco")
 
 from horizon_rl.policies.deployment import export_policy
 from horizon_rl.task import TaskCfg
+from horizon_rl.training.protocols import Iteration
 
 SHORT = TaskCfg(episode_s=0.2)
 
@@ -114,7 +116,7 @@ def test_seed_decides_everything_and_only_it():
 
 def test_time_limit_is_a_truncation_with_the_last_observation_kept():
     env = hz.make_env(num_envs=2, task=SHORT, num_threads=1)
-    env.reset(seed=0)
+    obs, info = env.reset(seed=0)
     actions = np.full((2, 12), 0.1)
     for step in range(1, 11):
         obs, reward, fell, late, info = env.step(actions)
@@ -154,7 +156,8 @@ def test_levels_are_how_wide_physics_is():
     def spread(levels):
         env = hz.make_env(num_envs=64, levels=levels)
         env.reset(seed=0)
-        return np.ptp(env.torch_env.backend._fields["body_mass"].sum(axis=1))
+        backend: Any = env.torch_env.backend
+        return np.ptp(backend._fields["body_mass"].sum(axis=1))
 
     assert spread({"mass": 1.0}) > 5.0 * spread(0.0)
     assert spread("mass=1.0") == spread({"mass": 1.0})
@@ -220,7 +223,7 @@ def test_training_yields_its_events_and_can_be_resumed(tmp_path):
     cfg = hz.preset_cfg("smoke", "mlp")
     training = hz.train(cfg, path=tmp_path / "run", device="cpu")
     first = next(iter(training))
-    assert first.env_steps > 0
+    assert isinstance(first, Iteration) and first.env_steps > 0
     # The loop was left: the run is free, and goes on.
     events = list(hz.train(resume=tmp_path / "run", device="cpu"))
     phases = [event for event in events if hasattr(event, "decision")]

@@ -3,6 +3,7 @@
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "sb3_ppo.py"
 def test_end_of_an_episode_comes_with_its_last_observation():
     env = HorizonSb3Env(2, task=SHORT, num_threads=1)
     env.seed(0)
-    env.reset()
+    obs: Any = env.reset()
+    infos = []
     for step in range(1, 11):
         obs, reward, done, infos = env.step(np.full((2, 12), 0.1))
         assert done.tolist() == [step == 10] * 2 and reward.shape == (2,)
@@ -40,6 +42,7 @@ def test_end_of_an_episode_comes_with_its_last_observation():
 def test_fall_is_no_time_limit():
     env = HorizonSb3Env(1, num_threads=1)
     env.reset()
+    infos = []
     for _ in range(60):
         *_, done, infos = env.step(np.tile([0.0, 6.0, -8.0], (1, 4)))
         if done[0]:

@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -216,7 +217,7 @@ def test_skeleton_for_go2_acts_as_the_policy_in_the_sdks_order(exported):
     pose = np.array(controller.meta["joints"]["default_pose_rad"]).reshape(4, 3)
     # FL FR RL RR here, FR FL RR RL there.
     np.testing.assert_allclose(controller.stand.reshape(4, 3), pose[[1, 0, 3, 2]])
-    last = np.zeros(12)
+    last, gyro, command = np.zeros(12), np.zeros(3), np.zeros(3)
     for _ in range(5):
         gyro, command = rng.normal(size=3), rng.uniform(-1.0, 1.0, 3)
         angles, rates = pose + 0.2 * rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
@@ -224,8 +225,9 @@ def test_skeleton_for_go2_acts_as_the_policy_in_the_sdks_order(exported):
         x_turn = np.array([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0])
         y_turn = np.array([np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
         quat, matrix = np.empty(4), np.empty(9)
-        mujoco.mju_mulQuat(quat, y_turn, x_turn)
-        mujoco.mju_quat2Mat(matrix, quat)
+        engine: Any = mujoco
+        engine.mju_mulQuat(quat, y_turn, x_turn)
+        engine.mju_quat2Mat(matrix, quat)
         gravity = matrix.reshape(3, 3).T @ [0.0, 0.0, -1.0]
         offset = (angles - pose).ravel()
         terms = {

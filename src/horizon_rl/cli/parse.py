@@ -195,7 +195,7 @@ def _registry(kind: Any, hidden: Sequence[str] | None) -> ConstructorRegistry:
             if value is None or value == () or value == "":
                 # The text says what happens without it.
                 marks.append(tyro.conf.arg(help_behavior_hint=""))
-            typ = hints[field.name]
+            typ: Any = hints[field.name]
             for mark in marks:
                 typ = Annotated[typ, mark]
             default = tyro.constructors.MISSING_NONPROP if value is MISSING else value
@@ -221,6 +221,7 @@ def _read_texts(cls: type) -> Iterator[tuple[str, str]]:
     body = ast.parse(inspect.cleandoc(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     for field, text in zip(body.body, body.body[1:], strict=False):
-        is_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        if isinstance(field, ast.AnnAssign) and is_text:
+        if not isinstance(field, ast.AnnAssign) or not isinstance(text, ast.Expr):
+            continue
+        if isinstance(text.value, ast.Constant):
             yield ast.unparse(field.target), " ".join(str(text.value.value).split())

@@ -113,6 +113,7 @@ class Evaluator:
         with cores_for_physics(env.backend), torch.no_grad():
             observations = env.begin(column.scenarios(len(rows)), 0, rows)
             acting.reset(torch.ones_like(rows, dtype=torch.bool))
+            began = 0.0
             for step in range(WARM_UP + SAMPLE):
                 if step == WARM_UP:
                     began = perf_counter()

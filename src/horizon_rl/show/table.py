@@ -134,7 +134,9 @@ class FittedTable:
     def __init__(self, table: Table):
         self.table = table
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
         for number, part in enumerate(fit(self.table, options.max_width)):
             yield from [Text()] * bool(number)
             yield to_rich(part, options.max_width)
