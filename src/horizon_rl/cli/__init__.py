@@ -2,8 +2,8 @@
 
 Every command is a module here with a dataclass, whose fields are its flags, and a
 function `run`. Only the module of the command that is run gets imported: `horizon
-domains` must not wait for torch. Nor must any `--help`: commands that need torch have
-their flags in a module of their own.
+domains` must not wait for torch. Nor must any `--help`: commands that need torch or
+scipy have their flags in a module of their own.
 """
 
 import os
@@ -43,8 +43,8 @@ COMMANDS = {
     "bench": ("BenchCmd", "what the parts cost on this machine"),
     "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
-HEAVY = ("train", "eval", "export", "play")
-"""Commands that need torch to run: `train_flags.py` has the flags of `train.py`."""
+HEAVY = ("train", "eval", "export", "play", "report", "study", "watch")
+"""Commands that take seconds to import: `train_flags.py` has the flags of `train.py`."""
 
 
 def main(args: list[str] | None = None) -> int:

@@ -2,13 +2,11 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from horizon_rl.cli.common import split_name
+from horizon_rl.cli.report_flags import ReportCmd
 from horizon_rl.policies.shipped import read_model, shipped_runs
 from horizon_rl.runs.find import find_journals, spell_run
 from horizon_rl.runs.journal import read_header
@@ -21,29 +19,6 @@ with needs_extra("train"):
     from horizon_rl.show.report.gather import FailureMap, Source, gather
     from horizon_rl.show.report.write import PAGE, prepare_folder, write_report
     from horizon_rl.show.scores import read_records
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportCmd:
-    """Draw runs as one page, with its figures beside it: nothing else is needed to read it."""
-
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
-    ]
-    """Directories of runs, finished or not, or shipped policies that have one. Those of
-    one NAME are the training seeds of one method."""
-    out: Path = Path("report")
-    """Folder to write to: index.html, and figures/ as PNG and SVG."""
-    results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
-    """Results of `horizon eval --json`, of any suite."""
-    cost_curve: Path | None = None
-    """Success of checkpoints on the way, a JSON list of rows with method, seed,
-    env_steps and success."""
-    evaluate: int = 0
-    """Scenarios per column to evaluate what is missing with, of the curve and of suite
-    interventions; 0 shows what is at hand."""
 
 
 def run(cmd: ReportCmd) -> None:

@@ -2,14 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 from warnings import warn
 
-import tyro
-
 from horizon_rl.cli.common import Terminal, check_outputs, split_name
+from horizon_rl.cli.study_flags import StudyCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
 from horizon_rl.support.durable import write_file
@@ -20,33 +17,6 @@ with needs_extra("train"):
     from horizon_rl.evaluation.success import Result, read_curve, read_results
     from horizon_rl.runs.read import RunFiles, read_run
     from horizon_rl.show.study_tables import study_tables
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyCmd:
-    """Compare training runs: cost, coverage, verdicts computed again, diagnostics."""
-
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
-    ]
-    """Directories of runs, finished or not, their journals, or shipped policies with
-    a run of their own. Those of one NAME are the training seeds of one method; without it, a
-    run's method is its name."""
-    results: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]FILE...")] = ()
-    """Results of `horizon eval --curve --json`, or of older ones at severity 0.5, matched
-    by the policy's name or path. Several of one name are matched in the order of its
-    runs."""
-    cost_curve: Path | None = None
-    """Success of checkpoints on the way, a JSON list of rows with method, seed,
-    env_steps and success."""
-    figures: Path | None = None
-    """Folder for figures, PNG and SVG."""
-    json: Path | None = None
-    """File to write all numbers to."""
-    markdown: bool = False
-    """Print the tables as Markdown."""
 
 
 def run(cmd: StudyCmd) -> None:

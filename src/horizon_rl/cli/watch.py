@@ -2,11 +2,10 @@
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from warnings import warn
 
-from horizon_rl.cli.common import RunArgument
+from horizon_rl.cli.watch_flags import WatchCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import newest_journal
 from horizon_rl.support.addresses import is_loopback
@@ -20,17 +19,6 @@ with needs_extra("train"):
 
 WAIT_S = 30.0
 """How long to wait for a run that is not there yet."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchCmd:
-    """Show a run in the browser while it trains: the report's page, always up to date."""
-
-    run: RunArgument = None
-    port: int = 8000
-    """Port to listen on; 0 takes any that is free."""
-    host: str = "127.0.0.1"
-    """Address to listen on; only this machine can read at the default."""
 
 
 def run(cmd: WatchCmd) -> None:
