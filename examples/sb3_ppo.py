@@ -1,18 +1,18 @@
 """Stable-Baselines3's PPO learns to walk, measured as our policies are.
 
     pip install 'horizon-rl[sb3]'
-    python examples/sb3_ppo.py --minutes 5
+    python examples/sb3_ppo.py
+
+To walk it takes some 7 million env steps: ten minutes where two cores do 12,000 a second.
 
 Any library that takes a Gymnasium vector environment can be compared like this: train in
 `HorizonVelocity-v0`, hand over a function of observations, evaluate.
 """
 
 import argparse
-import time
 from dataclasses import replace
 
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
@@ -20,20 +20,7 @@ import horizon_rl as hz
 from horizon_rl.api.sb3 import HorizonSb3Env, as_function
 
 
-class Deadline(BaseCallback):
-    """Ends training when the time is up."""
-
-    def __init__(self, minutes: float):
-        super().__init__()
-        self._end = time.monotonic() + 60.0 * minutes
-
-    def _on_step(self) -> bool:
-        return time.monotonic() < self._end
-
-
-def train(
-    minutes: float, num_envs: int = 256, seed: int = 0
-) -> tuple[PPO, VecNormalize]:
+def train(steps: int, num_envs: int = 256, seed: int = 0) -> tuple[PPO, VecNormalize]:
     """Train on Go2 at the baseline, with episodes of six seconds."""
     task = replace(hz.TaskCfg(), episode_s=6.0)
     env = VecNormalize(HorizonSb3Env(num_envs, task=task), norm_reward=False)
@@ -54,16 +41,16 @@ def train(
         seed=seed,
         device="cpu",
     )
-    model.learn(10**9, callback=Deadline(minutes))
+    model.learn(steps)
     return model, env
 
 
 def main() -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=5.0)
+    parser = argparse.ArgumentParser(description="SB3 PPO on Go2")
+    parser.add_argument("--steps", type=int, default=7_000_000)
     parser.add_argument("--episodes", type=int, default=64)
     args = parser.parse_args()
-    model, env = train(args.minutes)
+    model, env = train(args.steps)
     print(f"{model.num_timesteps:,} env steps")
     errors = {}
     for name, policy in (("SB3 PPO", as_function(model, env)), ("standing", "stand")):

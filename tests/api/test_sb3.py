@@ -73,6 +73,6 @@ def test_ppo_learns_in_it_and_is_evaluated(tmp_path):
 
 @pytest.mark.slow
 def test_ppo_walks_better_than_standing(monkeypatch):
-    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), "--minutes", "8"])
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE)])
     errors = runpy.run_path(str(EXAMPLE))["main"]()
     assert errors["SB3 PPO"] < 0.8 * errors["standing"]
