@@ -3,7 +3,7 @@
     pip install 'horizon-rl[sb3]'
     python examples/sb3_ppo.py
 
-To walk it takes some 7 million env steps: ten minutes where two cores do 12,000 a second.
+To walk it takes some 7 million env steps, which took 24 minutes on two shared cores.
 
 Any library that takes a Gymnasium vector environment can be compared like this: train in
 `HorizonVelocity-v0`, hand over a function of observations, evaluate.
