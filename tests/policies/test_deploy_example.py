@@ -113,9 +113,11 @@ def test_joints_are_found_by_name_in_whatever_order(exported, go2_xml, tmp_path)
     root.remove(root.find("keyframe"))  # pyright: ignore[reportArgumentType]
     tree.write(tmp_path / "reversed.xml")
     walk = run_example(exported("base-mlp"), tmp_path / "reversed.xml")
+    ordered = run_example(exported("base-mlp"), go2_xml)
     assert walk.upright
     assert walk.error < 0.1
-    assert walk.forward == pytest.approx(10.0, abs=1.5)
+    # Its physics sums in another order: close, but not to the bit.
+    assert walk.forward == pytest.approx(ordered.forward, abs=0.5)
 
 
 def test_joints_that_turn_the_other_way_are_turned(exported, go2_xml, tmp_path):
