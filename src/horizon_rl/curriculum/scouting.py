@@ -62,7 +62,7 @@ class Recovery:
 class LeapCfg:
     """How the governor scouts, leaps, waits and gives up."""
 
-    recovery: float = 0.7
+    recovery: float = 0.5
     """Share of the survival that a leap costs, as scouts show it, which one phase is
     expected to win back: at first, and at most. Leaps that win back less lower it."""
     ready: float = 0.9
