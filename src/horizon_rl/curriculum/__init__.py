@@ -30,6 +30,7 @@ from horizon_rl.curriculum.methods import Paper as Paper
 from horizon_rl.curriculum.methods import Plr as Plr
 from horizon_rl.curriculum.methods import PlrCfg as PlrCfg
 from horizon_rl.curriculum.methods import ScalarAdr as ScalarAdr
+from horizon_rl.curriculum.methods import Teacher as Teacher
 from horizon_rl.curriculum.methods import check_method as check_method
 from horizon_rl.curriculum.methods import choose_method as choose_method
 from horizon_rl.curriculum.randomness import phase_rng as phase_rng

@@ -15,6 +15,7 @@ from horizon_rl.domains.distribution import LevelDistribution as LevelDistributi
 from horizon_rl.domains.distribution import middle_instance as middle_instance
 from horizon_rl.domains.distribution import place as place
 from horizon_rl.domains.distribution import sample as sample
+from horizon_rl.domains.mixture import OneOf as OneOf
 from horizon_rl.domains.parameter import Parameter as Parameter
 from horizon_rl.domains.parameter import Range as Range
 from horizon_rl.domains.seeds import FromSeeds as FromSeeds

@@ -23,7 +23,9 @@ Where a distribution has it, a learner scores all. Else it trains on all, and sc
 SCORE = "score"
 """What a learner marks an instance with: mean over its steps of the positive value loss,
 which is how much better a step went than the critic had expected, 0 if it went worse."""
-MARKS = BOUND, SEED, TRAINS, SCORE
+TEACHER = "teacher"
+"""Mark of instances that belong to one of several teachers: its number, from 0 on."""
+MARKS = BOUND, SEED, TRAINS, SCORE, TEACHER
 """Marks that are not those of a group."""
 
 

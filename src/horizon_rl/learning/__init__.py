@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from horizon_rl.learning.build import build_ppo as build_ppo
     from horizon_rl.learning.config import ActorCfg as ActorCfg
     from horizon_rl.learning.config import CriticCfg as CriticCfg
+    from horizon_rl.learning.config import DistillCfg as DistillCfg
     from horizon_rl.learning.config import LearnerCfg as LearnerCfg
     from horizon_rl.learning.config import MlpCfg as MlpCfg
     from horizon_rl.learning.config import PpoCfg as PpoCfg
     from horizon_rl.learning.config import TransformerCfg as TransformerCfg
+    from horizon_rl.learning.distill import Distillation as Distillation
     from horizon_rl.learning.networks import Actor as Actor
     from horizon_rl.learning.ppo import Ppo as Ppo
     from horizon_rl.learning.transformer import TransformerActor as TransformerActor

@@ -1,10 +1,14 @@
 """From settings and the shapes of observations to something that learns."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import torch
 from tensordict import TensorDict
 
 from horizon_rl.learning.algorithm import BUILDERS, Algorithm, register_algorithm
 from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg
+from horizon_rl.learning.distill import MEAN, STD, Distillation, ImitationSteps
 from horizon_rl.learning.networks import Actor, PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
@@ -22,6 +26,7 @@ def build_learner(
     cfg: LearnerCfg,
     device: str | torch.device = "cpu",
     ranks: Ranks = ALONE,
+    teachers: Sequence[Actor] = (),
 ) -> Algorithm:
     """Build what `cfg.algorithm` names; torch's seed sets the weights.
 
@@ -32,11 +37,15 @@ def build_learner(
         cfg: What to build.
         device: Where it lives.
         ranks: Who else learns, each from its own worlds.
+        teachers: Whom to learn from, as `cfg.distill` says; `observations` then have the
+            group `teacher`. They are built for rollouts of `cfg.ppo.num_steps`.
     """
     if cfg.algorithm not in BUILDERS:
         raise InputError(unknown("algorithm", cfg.algorithm, BUILDERS))
     set_matmul_precision(device, cfg.matmul)
     build = BUILDERS[cfg.algorithm]
+    if teachers:
+        build = partial(build_distillation, teachers=teachers)
     return build(observations, num_actions, num_envs, cfg, str(device), ranks)
 
 
@@ -67,6 +76,24 @@ def build_ppo(
         actor, critic, storage, device, ranks, extra_losses, cfg.compiles("update")
     )
     return Ppo(steps)
+
+
+def build_distillation(
+    observations: TensorDict,
+    num_actions: int,
+    num_envs: int,
+    cfg: LearnerCfg,
+    device: str = "cpu",
+    ranks: Ranks = ALONE,
+    *,
+    teachers: Sequence[Actor],
+) -> Distillation:
+    """Build PPO, and what comes before it: see `build_learner`."""
+    blank = torch.zeros(len(observations), num_actions, device=observations.device)
+    rollout = observations.copy().update({MEAN: blank, STD: blank.clone()})
+    ppo = build_ppo(rollout, num_actions, num_envs, cfg, device, ranks)
+    steps = ImitationSteps(ppo.gradient_steps, cfg.distill, cfg.compiles("update"))
+    return Distillation(ppo, steps, teachers, cfg.distill)
 
 
 def build_actor(

@@ -179,6 +179,23 @@ class PpoCfg:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DistillCfg:
+    """How a student learns from teachers; passes and minibatches are PPO's."""
+
+    mode: Literal["dagger", "offline"] = "dagger"
+    """Who acts: the student, or the teachers, whose data do not depend on it."""
+    learning_rate: float = 1e-3
+    """Adam's step size, throughout."""
+    ppo_from: float | None = None
+    """Share of the run's own env steps from which PPO takes over; without it, never."""
+
+    def __post_init__(self):
+        _require(self, 1e-12, "learning_rate")
+        if self.ppo_from is not None:
+            require("ppo_from", self.ppo_from, 0.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearnerCfg:
     """Everything that learns."""
 
@@ -190,6 +207,8 @@ class LearnerCfg:
     """What learns from rollouts: ppo, or a name given to `register_algorithm`."""
     ppo: PpoCfg = field(default_factory=PpoCfg)
     """Settings of PPO."""
+    distill: DistillCfg = field(default_factory=DistillCfg)
+    """Method `distill`: how the policy learns from its teachers."""
     matmul: Literal["tf32", "float32"] = "tf32"
     """How a GPU multiplies matrices of single floats: with inputs rounded to 10 bits,
     or exactly. A CPU is always exact."""

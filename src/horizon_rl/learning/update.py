@@ -96,6 +96,9 @@ class GuardedAdam(torch.optim.Adam):
 class GradientSteps:
     """Takes one step per minibatch, along gradients averaged over the ranks."""
 
+    loss_figures: tuple[str, ...] = LOSS_FIGURES
+    """Figures that `loss` returns, without those of extra losses."""
+
     def __init__(
         self,
         actor: Actor,
@@ -105,10 +108,12 @@ class GradientSteps:
         ranks: Ranks,
         extra_losses: tuple[ExtraLoss, ...] = (),
         compiles: bool = False,
+        optimizer: GuardedAdam | None = None,
     ):
         """Allocate all that recorded steps read and write.
 
         The storage brings the settings of PPO. With `compiles`, a GPU compiles the loss.
+        An `optimizer` of both networks may be that of other steps.
         """
         self.actor, self.critic, self.storage = actor, critic, storage
         self.cfg, self.ranks, self.extra_losses = storage.cfg, ranks, extra_losses
@@ -119,9 +124,11 @@ class GradientSteps:
         # On the device: recorded steps read what it is at the time.
         self.entropy_coef = torch.tensor(self.cfg.entropy_coef, device=device)
         self._params = [*actor.parameters(), *critic.parameters()]
-        self.optimizer = GuardedAdam(self.models, self.cfg.learning_rate, device)
+        self.optimizer = optimizer or GuardedAdam(
+            self.models, self.cfg.learning_rate, device
+        )
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
-        self._loss_figures = (*LOSS_FIGURES, *extra_figures)
+        self._loss_figures = (*self.loss_figures, *extra_figures)
         norms = "actor_grad_norm", "critic_grad_norm"
         self._columns = (*self._loss_figures, *norms, "learning_rate", "refused")
         # Two recordings: ranks average in between, which none should contain.
@@ -200,27 +207,14 @@ class GradientSteps:
             cfg.clip,
             per_step,
         )
-        with self._precision():
-            value = self.critic(batch.observations)
-        values = value_loss(
-            value.float(),
-            batch.values,
-            batch.returns,
-            cfg.clip if cfg.clip_value_loss else None,
-            weights,
-        )
+        values = self.value_error(batch)
         entropy = weighted_mean(actor.output_entropy, per_step)
-        with torch.no_grad():
-            divergence = actor.get_kl_divergence(
-                batch.old_distribution_params, actor.output_distribution_params
-            )
-            kl = weighted_mean(divergence, per_step)
         loss = surrogate + cfg.value_coef * values - self.entropy_coef * entropy
         figures = {
             "surrogate": surrogate,
             "value_loss": values,
             "entropy": entropy,
-            "kl": kl,
+            "kl": self.divergence(batch),
             "std": actor.output_std.mean(),
             "clip_fraction": clip_fraction,
         }
@@ -229,6 +223,22 @@ class GradientSteps:
             loss = loss + extra
             figures |= extra_figures
         return loss, figures
+
+    def value_error(self, batch: Minibatch) -> Tensor:
+        """Return the loss of the critic."""
+        with self._precision():
+            value = self.critic(batch.observations)
+        clip = self.cfg.clip if self.cfg.clip_value_loss else None
+        old, returns = batch.values, batch.returns
+        return value_loss(value.float(), old, returns, clip, batch.weights)
+
+    @torch.no_grad()
+    def divergence(self, batch: Minibatch) -> Tensor:
+        """Return how far the evaluated policy has moved from the one that acted."""
+        before, actor = batch.old_distribution_params, self.actor
+        kl = actor.get_kl_divergence(before, actor.output_distribution_params)
+        weights = batch.weights
+        return weighted_mean(kl, None if weights is None else weights.squeeze(-1))
 
     def _precision(self) -> torch.autocast:
         # Without its cache: what it casts first, for the past, it casts without

@@ -71,8 +71,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return load_checkpoint(path)
 
 
-def load_actor(path: Path) -> tuple[Actor, TaskCfg, CheckpointRecord]:
+def load_actor(
+    path: Path, num_steps: int = 24
+) -> tuple[Actor, TaskCfg, CheckpointRecord]:
     """Build a checkpoint's actor alone, on the CPU; return its task and record too.
+
+    It has room for rollouts of `num_steps`, for those who let it act in one.
 
     Raises:
         InputError: It is damaged, or its actor is not for the task's observations.
@@ -92,7 +96,7 @@ def load_actor(path: Path) -> tuple[Actor, TaskCfg, CheckpointRecord]:
             catalogue = decode(Catalogue, record.catalogue)
             widths["privileged"] = len(list(privileged_numbers(catalogue)))
         shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
-        actor = build_actor(TensorDict(shapes, [1]), NUM_ACTIONS, cfg.actor)
+        actor = build_actor(TensorDict(shapes, [1]), NUM_ACTIONS, cfg.actor, num_steps)
         check_tensors(weights, actor.state_dict())
     except InputError as error:
         raise InputError(

@@ -9,6 +9,7 @@ from horizon_rl.curriculum import (
     Method,
     MethodCfgs,
     Plan,
+    Teacher,
     check_method,
     choose_method,
 )
@@ -31,13 +32,17 @@ class TrainCfg(MethodCfgs):
     feasibility-only, no-rollback and no-restore; automatic domain randomisation (adr),
     one difficulty moved by success and failure (scalar-adr), the widest distribution under
     which enough episodes succeed (doraemon), instances met again by what is learnt from
-    them (plr); or a control: fixed, linear, wide, base."""
+    them (plr), teachers (distill); or a control: fixed, linear, wide, base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""
     """Groups that stay at a level, as in contact=0.5,reset=0.2; they are not widened.
     All others that are not widened stay at the baseline. One number alone, as in 0.5,
     is the level at which `fixed` trains all its groups, or at which `linear` ends."""
+    teachers: tuple[str, ...] = ()
+    """Method `distill`: shipped policies, runs or checkpoints, each of which labels worlds
+    of its own domain: the levels it was trained at, or levels after an @, as in
+    runs/mine@mass=0.5,com=0.2. Their env steps count as spent."""
     robot: str = "go2"
     """Preset or intervention (go2, go2+stilts), an MJCF file of your own (mine.xml),
     `generated` for random bodies, or `mixed` for one half Go2 and the other half
@@ -132,13 +137,20 @@ class TrainCfg(MethodCfgs):
             episodes=int(cohorts * self.num_envs * ranks),
         )
 
-    def make_method(self, catalogue: Catalogue, ranks: int = 1) -> Method:
+    def make_method(
+        self,
+        catalogue: Catalogue,
+        ranks: int = 1,
+        teachers: tuple[Teacher, ...] = (),
+    ) -> Method:
         """Return the curriculum's method with its settings.
 
         Args:
             catalogue: The groups of parameters.
             ranks: How many processes train together.
+            teachers: Those that the settings name.
         """
+        self._check_teachers(teachers)
         cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
@@ -155,7 +167,22 @@ class TrainCfg(MethodCfgs):
             plan=self.plan(catalogue, ranks),
             clock_phases=self.linear_phases,
             clock_level=level,
+            teachers=teachers,
         )
+
+    def _check_teachers(self, teachers: tuple[Teacher, ...]) -> None:
+        if self.teachers and self.method != "distill":
+            raise InputError(
+                f"method {self.method} has no teachers; --teachers are for distill"
+            )
+        spent = sum(teacher.env_steps for teacher in teachers)
+        if 0 < self.steps <= spent:
+            raise InputError(
+                f"the teachers cost {spent:,} env steps, which count: --steps "
+                f"{self.steps} leaves none. Accepted: more than that, or 0"
+            )
+        if self.learner.distill.ppo_from is not None and not self.steps:
+            raise InputError("--learner.distill.ppo-from is a share of --steps: set it")
 
     @property
     def clock_level(self) -> float | None:

@@ -1,5 +1,6 @@
 """A learning algorithm in our worlds: what collects, learns, and is saved."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from horizon_rl.curriculum import State
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import (
+    Actor,
     Scoring,
     build_learner,
     load_state_tensors,
@@ -35,7 +37,12 @@ RECENT = 100
 class TorchLearner(Learner):
     """An algorithm of `horizon_rl.learning`; of several ranks, each has one."""
 
-    def __init__(self, worlds: SimulatedWorlds, catalogue: Catalogue):
+    def __init__(
+        self,
+        worlds: SimulatedWorlds,
+        catalogue: Catalogue,
+        teachers: Sequence[Actor] = (),
+    ):
         """Build networks for the worlds' observations; torch's seed sets the weights."""
         cfg, device = worlds.cfg, worlds.env.device
         self.cfg, self.catalogue, self.ranks = cfg, catalogue, worlds.ranks
@@ -46,6 +53,7 @@ class TorchLearner(Learner):
             cfg.learner,
             device,
             worlds.ranks,
+            teachers,
         )
         self.num_steps = self.algorithm.num_steps
         self.steps_per_iteration = self.ranks.size * cfg.num_envs * self.num_steps

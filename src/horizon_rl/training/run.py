@@ -23,6 +23,11 @@ from horizon_rl.curriculum.entry import is_on_hold, last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import MARKS
 from horizon_rl.physics import effect_digests, own_effects
+from horizon_rl.policies.teachers import (
+    LoadedTeacher,
+    check_teachers,
+    load_teacher,
+)
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
@@ -37,6 +42,14 @@ from horizon_rl.training.protocols import Iteration, PhaseResult, Recorder
 from horizon_rl.training.worlds import SimulatedWorlds
 
 SCRATCH = "from scratch"
+
+
+def load_teachers(cfg: TrainCfg, catalogue: Catalogue) -> list[LoadedTeacher]:
+    """Load the teachers that settings name."""
+    return [
+        load_teacher(text, catalogue, cfg.task, cfg.learner.ppo.num_steps)
+        for text in cfg.teachers
+    ]
 
 
 class Run(Recorder):
@@ -56,7 +69,9 @@ class Run(Recorder):
         """Build worlds and learner; `create` and `resume` say what it starts from."""
         self.cfg, self.catalogue, self.path, self.ranks = cfg, catalogue, path, ranks
         self.worlds = SimulatedWorlds(cfg, catalogue, device, ranks)
-        self.learner = TorchLearner(self.worlds, catalogue)
+        self.teachers = load_teachers(cfg, catalogue)
+        actors = [teacher.actor for teacher in self.teachers]
+        self.learner = TorchLearner(self.worlds, catalogue, actors)
         self.directory = RunDirectory(path)
         self.trained_s = 0.0
         """Seconds of finished phases, before the run was last resumed included."""
@@ -83,7 +98,11 @@ class Run(Recorder):
         A directory that holds one already is refused.
         """
         groups = widened_groups(cfg, catalogue)
-        method = cfg.make_method(catalogue, ranks.size)
+        teachers = load_teachers(cfg, catalogue)
+        # From now on by checkpoint: a teacher's own run may go on.
+        cfg = replace(cfg, teachers=tuple(teacher.source for teacher in teachers))
+        taught_by = tuple(teacher.about for teacher in teachers)
+        method = cfg.make_method(catalogue, ranks.size, taught_by)
         method.start(groups)  # Refuses what cannot start before worlds are built.
         for parameter in method.outcome_parameters or ():
             known = (*catalogue.parameters, *catalogue.names, *MARKS)
@@ -203,7 +222,11 @@ class Run(Recorder):
 
     def progress(self, env_steps: int) -> float | None:
         # Minutes do not count: a run would learn something else on another machine.
-        return min(1.0, env_steps / self.cfg.steps) if self.cfg.steps else None
+        if not self.cfg.steps:
+            return None
+        # Nor what teachers had spent before it began.
+        before = getattr(self.curriculum.method, "charged", 0)
+        return min(1.0, (env_steps - before) / max(1, self.cfg.steps - before))
 
     def last_commit(self) -> Any:
         return self._last_commit
@@ -275,6 +298,7 @@ class Run(Recorder):
         self.curriculum = curriculum = resume_curriculum(self.directory.journal)
         entries = curriculum.entries
         try:
+            check_teachers(self.teachers, getattr(curriculum.method, "teachers", ()))
             self._initial = context.initial
             on_hold = is_on_hold(entries)
             self._load(last_commit(entries) if on_hold else curriculum.checkpoint)

@@ -13,7 +13,13 @@ from torch import Tensor
 from horizon_rl.curriculum import Episodes, ProbeSet, phase_rng
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.domains import Catalogue
-from horizon_rl.domains.distribution import SCORE, TRAINS, AtLevels, Distribution
+from horizon_rl.domains.distribution import (
+    SCORE,
+    TEACHER,
+    TRAINS,
+    AtLevels,
+    Distribution,
+)
 from horizon_rl.physics import make_backend, sample_pool
 from horizon_rl.robots import (
     REFERENCE,
@@ -89,10 +95,13 @@ class SimulatedWorlds(Worlds):
         max_records = cfg.num_envs * max(4, cfg.task.max_steps // 8)
         self.env = self._make_env(cfg.num_envs, max_records)
         torch.manual_seed(int(rng.integers(1 << 62)))
-        self.observations: TensorDict = self.env.begin(
-            self._draw_scenarios(AtLevels({}), 4, rng), 0
+        self._teachers: Tensor | None = None
+        if cfg.teachers:
+            self._teachers = torch.zeros(4, device=self.env.device)
+        self.observations = self._show(
+            self.env.begin(self._draw_scenarios(AtLevels({}), 4, rng), 0)
         )
-        """What the worlds show now."""
+        """What the worlds show now; with teachers, also the number of each world's."""
         self.scores: RowScores | None = None
         """Scores of the phase's scenarios, where its distribution asks for them."""
         self._scenarios: Scenarios | None = None
@@ -109,8 +118,11 @@ class SimulatedWorlds(Worlds):
         self._scenarios = draw.scenarios
         trains = draw.scenarios.pool.marks.get(TRAINS)
         self.scores = None if trains is None else RowScores(trains, self.env.device)
+        if self._teachers is not None:
+            marks = draw.scenarios.pool.marks[TEACHER]
+            self._teachers = torch.from_numpy(marks).to(self._teachers)
         torch.manual_seed(draw.torch_seed)
-        self.observations = self.env.begin(draw.scenarios, draw.env_seed)
+        self.observations = self._show(self.env.begin(draw.scenarios, draw.env_seed))
         if self.cfg.stagger:
             # As if they had begun one after the other: synchronised worlds would all
             # be at the same age, and what is learnt would follow it.
@@ -129,8 +141,15 @@ class SimulatedWorlds(Worlds):
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
         # Noted before: a step gives worlds that end an episode their next row.
         noted = self.scores.note(self.env.rows) if self.scores else {}
-        self.observations, reward, done, extras = self.env.step(actions)
+        observations, reward, done, extras = self.env.step(actions)
+        self.observations = self._show(observations)
         return self.observations, reward, done, extras | noted
+
+    def _show(self, observations: TensorDict) -> TensorDict:
+        if self._teachers is None:
+            return observations
+        numbers = self._teachers[self.env.rows].unsqueeze(1)
+        return observations.set(TEACHER, numbers)
 
     def episodes(self, parameters: tuple[str, ...] | None = None) -> Episodes:
         """Return the episodes of all ranks; a row is counted over the ranks' rows."""

@@ -8,6 +8,8 @@ from horizon_rl.curriculum.method import METHODS, Method
 from horizon_rl.curriculum.methods.adr import Adr as Adr
 from horizon_rl.curriculum.methods.adr import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods.clock import Clock as Clock
+from horizon_rl.curriculum.methods.distill import Distill as Distill
+from horizon_rl.curriculum.methods.distill import Teacher as Teacher
 from horizon_rl.curriculum.methods.doraemon import Doraemon as Doraemon
 from horizon_rl.curriculum.methods.doraemon import DoraemonCfg as DoraemonCfg
 from horizon_rl.curriculum.methods.horizon import Horizon as Horizon
@@ -56,6 +58,7 @@ def choose_method(
     plan: Plan | None = None,
     clock_phases: int = 50,
     clock_level: float = 1.0,
+    teachers: tuple[Teacher, ...] = (),
 ) -> Method:
     """Return the method behind a name of the command line.
 
@@ -67,6 +70,7 @@ def choose_method(
         plan: What the run allows, for methods with settings that follow from it.
         clock_phases: Phases in which `linear` goes from level 0 to its end.
         clock_level: Where `linear` ends, and where `fixed` stays.
+        teachers: Whom `distill` learns from.
     """
     check_method(name)
     require("clock_phases", clock_phases, 1, whole=True)
@@ -93,5 +97,6 @@ def choose_method(
     settings = settings or MethodCfgs()
     given = {f.name: getattr(settings, f.name) for f in fields(MethodCfgs)}
     given |= {"early": early or EarlyCfg(), "plan": plan or Plan()}
+    given["teachers"] = teachers
     own = {f.name for f in fields(method)}
     return method(cfg=cfg, **{k: value for k, value in given.items() if k in own})

@@ -190,7 +190,8 @@ def measure_costs(run: RunFiles) -> Costs:
         rollbacks=actions.count("rollback"),
         retreats=actions.count("retreat"),
         holds=actions.count("hold"),
-        env_steps=total,
+        # What a run starts with was spent by its teachers.
+        env_steps=run.journal.state.env_steps,
         rolled_back_share=lost_env_steps(entries) / total if total else None,
         probe_share=(total - trained) / total if total and per_iteration else None,
         time_s=time_s or None,

@@ -115,7 +115,10 @@ def level_figure(runs: Sequence[RunFiles], names: Sequence[str]) -> Any:
     figure, (ax,) = new_figure(6.8, 3.4)
     seen: set[str] = set()
     for run in runs:
-        spent = np.cumsum([0, *(e.evidence.env_steps for e in run.entries)]) / 1e6
+        steps = [e.evidence.env_steps for e in run.entries]
+        # Teachers' env steps were spent before.
+        before = run.journal.state.env_steps - sum(steps)
+        spent = np.cumsum([before, *steps]) / 1e6
         levels = [0.0, *difficulties(run.journal)]
         style = "-" if run.journal.header.curriculum.clock is None else ":"
         label, colour = None if run.name in seen else run.name, colours[run.name]

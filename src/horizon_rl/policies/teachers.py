@@ -1,0 +1,75 @@
+"""Policies as teachers: their actors, their domains, and what they cost."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from horizon_rl.curriculum.methods import Teacher
+from horizon_rl.domains import Catalogue
+from horizon_rl.learning.networks import Actor
+from horizon_rl.policies.learned import load_actor
+from horizon_rl.policies.load import load_policy
+from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.support.errors import InputError
+from horizon_rl.task import TaskCfg
+
+
+class LoadedTeacher(NamedTuple):
+    """A teacher, ready to label."""
+
+    actor: Actor
+    about: Teacher
+    source: str
+    """What finds the very same weights again, also after its run has gone on."""
+
+
+def load_teacher(
+    text: str, catalogue: Catalogue, task: TaskCfg, num_steps: int
+) -> LoadedTeacher:
+    """Load a teacher by what it is called on the command line.
+
+    Args:
+        text: Shipped policy, run or checkpoint; its domain is what its record says, or
+            levels after an @, as in runs/mine@mass=0.5,com=0.2.
+        catalogue: The run's parameters, which an oracle must know.
+        task: The run's; actions must mean the same in it.
+        num_steps: Steps of a rollout.
+
+    Raises:
+        InputError: It is no policy of ours, or one for another task or catalogue.
+    """
+    name, at, levels = text.rpartition("@")
+    if not at or "=" not in levels:
+        name, levels = text, ""
+    path = find_checkpoint(name)
+    actor, own_task, record = load_actor(path, num_steps)
+    policy = load_policy(str(path), name)
+    policy.check_parameters(catalogue)
+    if own_task.action_scale != task.action_scale:
+        raise InputError(
+            f"teacher {name} has an action scale of {own_task.action_scale:g}; the run's "
+            f"is {task.action_scale:g} (--task.action-scale)"
+        )
+    try:
+        domain = catalogue.parse_levels(levels) if levels else record.levels
+        catalogue.coverage(domain)  # Refuses groups that the catalogue lacks.
+    except InputError as error:
+        raise InputError(f"teacher {name}: {error}") from error
+    assert policy.digest is not None
+    about = Teacher(
+        name=name,
+        levels={group: level for group, level in domain.items() if level},
+        env_steps=record.counters.get("env_steps", 0),
+        digest=policy.digest,
+    )
+    found = name if name in model_names() else str(path.resolve())
+    return LoadedTeacher(actor, about, f"{found}{at and levels and '@'}{levels}")
+
+
+def check_teachers(teachers: list[LoadedTeacher], known: tuple[Teacher, ...]) -> None:
+    """Refuse teachers other than those that a run was started with."""
+    for teacher, before in zip(teachers, known, strict=True):
+        if replace(teacher.about, name=before.name) != before:
+            raise InputError(
+                f"{teacher.source} is not the teacher that the run was started with "
+                f"({before.name}): other weights or another domain"
+            )
