@@ -105,6 +105,6 @@ def make_run(
         evidence=dict(enumerate(phases)),
         damaged={},
         metrics=(),
-        times=(),
+        times={},
     )
     return replace(files, **changes)

@@ -16,13 +16,14 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.evaluation.studies.study import measure_costs, study
 from horizon_rl.runs.budget import Budget
+from horizon_rl.runs.telemetry import PhaseTimes
 from horizon_rl.show.study_tables import outcome_table
 
 
 def test_costs_of_a_run_by_hand():
-    times = tuple(
-        {"phase": k, "train_s": 6.0, "probe_s": 3.0, "settle_s": 1.0} for k in range(4)
-    )
+    times = {
+        k: PhaseTimes(phase=k, train_s=6.0, probe_s=3.0, settle_s=1.0) for k in range(4)
+    }
     run = make_run(first(), phase(), phase(50.0), times=times)
     costs = measure_costs(run)
     assert (costs.phases, costs.commits, costs.rollbacks) == (3, 2, 1)
