@@ -73,15 +73,23 @@ def cost_of(*runs) -> int:
     return sum(read_run(journal_of(run)).journal.state.env_steps for run in runs)
 
 
+def teachers_of(run) -> tuple[Teacher, ...]:
+    method = run.curriculum.method
+    assert isinstance(method, Distill)
+    return method.teachers
+
+
 def test_every_world_is_of_the_domain_of_its_teacher(tmp_path, teachers):
     run = create(taught(teachers), tmp_path / "run", PAPER)
     levels = [
         read_run(journal_of(teacher)).journal.state.mastered for teacher in teachers
     ]
-    assert run.curriculum.method.teachers[0].levels == levels[0]
+    assert teachers_of(run)[0].levels == levels[0]
     assert levels[0].keys() == {"mass"} and levels[0]["mass"] > 0.0
     run_phases(run, 1)
-    pool = run.worlds._scenarios.pool
+    scenarios = run.worlds._scenarios
+    assert scenarios is not None
+    pool = scenarios.pool
     numbers, names = pool.marks[TEACHER], list(PAPER.parameters)
     assert {*numbers} == {0.0, 1.0}
     first = 0
@@ -105,8 +113,10 @@ def test_labels_are_those_of_the_world_s_own_teacher(tmp_path, teachers):
     def error(order) -> float:
         run = create(taught(order), tmp_path / f"{order[0].name}-first", PAPER)
         run.close()
-        run.worlds.begin(0, run.curriculum.ask().distribution)
-        learner = run.learner.algorithm
+        proposal = run.curriculum.ask()
+        assert proposal is not None
+        run.worlds.begin(0, proposal.distribution)
+        learner: Any = run.learner.algorithm
         learner.forget()
         with torch.no_grad():
             learner.act(run.worlds.observations)
@@ -124,7 +134,7 @@ def test_teachers_are_charged_everywhere(tmp_path, teachers):
     cost = cost_of(*teachers)
     run = create(taught(teachers), tmp_path / "run", PAPER)
     assert cost > 0 and run.curriculum.state.env_steps == cost
-    first = next(iter(run.events()))
+    first: Any = next(iter(run.events()))
     assert first.env_steps == cost + run.learner.steps_per_iteration
     run.close()
     finish(resume(tmp_path / "run"))
@@ -175,9 +185,9 @@ def test_other_weights_in_a_teacher_s_place_are_refused(tmp_path, teachers):
     run_phases(create(taught(teachers), tmp_path / "run", PAPER), 1)
     run = resume(tmp_path / "run")
     run.close()
-    method = run.curriculum.method
-    known = tuple(replace(each, digest="other") for each in method.teachers)
-    check_teachers(run.teachers, method.teachers)
+    pinned = teachers_of(run)
+    known = tuple(replace(each, digest="other") for each in pinned)
+    check_teachers(run.teachers, pinned)
     with pytest.raises(InputError, match="not the teacher that the run was started"):
         check_teachers(run.teachers, known)
 
@@ -188,7 +198,7 @@ def test_an_oracle_teaches_a_student_that_can_be_deployed(tmp_path, capsys):
     finish(create(tiny(max_phases=1, learner=learner), tmp_path / "oracle", PAPER))
     student = taught([f"{tmp_path / 'oracle'}@mass=0.3"])
     run = create(student, tmp_path / "student", PAPER)
-    assert run.curriculum.method.teachers[0].levels == {"mass": 0.3}
+    assert teachers_of(run)[0].levels == {"mass": 0.3}
     finish(run)
     assert main(["export", str(tmp_path / "student"), str(tmp_path / "out.onnx")]) == 0
     capsys.readouterr()

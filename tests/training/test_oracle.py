@@ -1,6 +1,7 @@
 """Oracles: actors that know the instance, from their start to the table."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_instance_decides_what_an_oracle_does_and_no_other_actor(tmp_path, kind)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_instance_bypasses_the_normaliser(kind):
-    actor = build_actor(see(), 12, oracle(kind).learner.actor).eval()
+    actor: Any = build_actor(see(), 12, oracle(kind).learner.actor).eval()
     raw = torch.cat((see()["actor"], see()["privileged"]), dim=1)
     before = actor.features(raw)[:, 45:]
     actor.obs_normalizer.update(5.0 + 3.0 * torch.randn(100, 45))

@@ -19,6 +19,7 @@ import msgspec
 import viser
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from horizon_rl.policies.load import load_policy
 from horizon_rl.viewer.guard import check_request
@@ -27,7 +28,7 @@ from horizon_rl.viewer.panel import Panel
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
 
-PROTOCOL = f"viser-v{viser.__version__}"
+PROTOCOL = Subprotocol(f"viser-v{viser.__version__}")
 CAMERA = msgspec.msgpack.encode(
     {
         "type": "ViewerCameraMessage",
@@ -83,7 +84,7 @@ def address(page: Page) -> str:
 
 def send(page: Page, *messages: bytes) -> None:
     """Say it as the page's own browser would."""
-    origin: Any = f"http://127.0.0.1:{page.port}"
+    origin = Origin(f"http://127.0.0.1:{page.port}")
     with connect(
         address(page), origin=origin, subprotocols=[PROTOCOL], max_size=None
     ) as socket:
@@ -181,7 +182,8 @@ def test_every_request_needs_the_token_and_a_name_of_this_machine(played):
         asked.close()
     for origin in (None, "null", "http://rebound.example", f"https://{own}"):
         with pytest.raises(InvalidStatus, match="403"):
-            connect(address(played.page), origin=origin, subprotocols=[PROTOCOL])
+            named = Origin(origin) if origin else None
+            connect(address(played.page), origin=named, subprotocols=[PROTOCOL])
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def save_robots(path: Path, standing: Sequence[Robot]) -> None:
             x, y = (left + widths[i] / 2.0) / width, bottom / height
             robot, line = standing[i], LABEL_PX / height
             facts = f"{robot.total_mass_kg:.1f} kg, {robot.standing_height_m:.2f} m"
-            name = dict(ha="center", weight="bold", parse_math=False)
-            figure.text(x, y - 0.5 * line, robot.name, **name)
+            name = figure.text(x, y - 0.5 * line, robot.name, ha="center")
+            name.set(weight="bold", parse_math=False)
             figure.text(x, y - 0.9 * line, facts, ha="center", size=9, color="0.35")
             left += widths[i]
     figure.savefig(path, facecolor=figure.get_facecolor())
