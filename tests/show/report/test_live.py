@@ -150,7 +150,13 @@ def test_watch_says_what_is_wrong(args, says, tmp_path, monkeypatch, capsys):
 def start(*args, **options) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "horizon_rl", *map(str, args)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, stderr=subprocess.STDOUT, **options
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        stderr=subprocess.STDOUT,
+        # A shell that runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
     )
 
 
