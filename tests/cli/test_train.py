@@ -75,7 +75,7 @@ def test_transformer_of_the_papers_size_runs(run, capsys):
     args = ["train", "--preset", "smoke", "--policy", "transformer", "--run", str(run)]
     args += ["--task.episode-s", "0.4", "--steps", "384", "--table", "0"]
     assert main(args) == 0
-    assert "from scratch" in capsys.readouterr().out
+    assert "from base\n" in capsys.readouterr().out
     folder = committed_folder(run)
     assert folder is not None
     config = load_checkpoint(folder).record.config["learner"]["actor"]

@@ -6,8 +6,6 @@ from pathlib import Path
 from horizon_rl.api.policy import NumpyPolicy, load
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.policies.shipped import find_checkpoint
-from horizon_rl.runs.find import new_run_path
 from horizon_rl.support.errors import needs_extra
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.presets import preset_cfg
@@ -15,8 +13,7 @@ from horizon_rl.training.protocols import Iteration
 
 with needs_extra("train"):
     from horizon_rl.training.run import Run
-
-SCRATCH = "scratch"
+    from horizon_rl.training.start import find_start, name_run
 
 
 class Training:
@@ -59,7 +56,7 @@ class Training:
 def train(
     cfg: TrainCfg | None = None,
     *,
-    init: str | Path = SCRATCH,
+    init: str | Path | None = None,
     path: str | Path | None = None,
     resume: str | Path | None = None,
     catalogue: Catalogue | str | Path | None = None,
@@ -70,7 +67,8 @@ def train(
     Args:
         cfg: Settings, as `preset_cfg("laptop", "mlp")` returns them, which it is without.
         init: Whose weights to start from: a name of `horizon models`, a run or a
-            checkpoint; or `scratch`.
+            checkpoint; or `scratch`. Without it, the shipped policy that has the
+            settings' networks, if there is one.
         path: Directory of the run; without it, logs/train/<date and time>.
         resume: Directory of a run to go on with, by its own settings.
         catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
@@ -84,9 +82,6 @@ def train(
         catalogue = paper_catalogue()
     elif not isinstance(catalogue, Catalogue):
         catalogue = load_catalogue(Path(catalogue))
-    start = None if str(init) == SCRATCH else find_checkpoint(str(init))
-    label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
-    where = Path(path) if path else new_run_path(Path("logs/train"), label)
-    return Training(
-        Run.create(cfg, catalogue, where, device, init=start, name=str(init))
-    )
+    start, name = find_start(None if init is None else str(init), cfg.learner)
+    where = Path(path) if path else name_run(cfg)
+    return Training(Run.create(cfg, catalogue, where, device, init=start, name=name))

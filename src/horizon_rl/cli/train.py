@@ -15,11 +15,9 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
-from horizon_rl.cli.train_flags import RUNS, TrainCmd, named_run
+from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
-from horizon_rl.policies.shipped import find_checkpoint
-from horizon_rl.runs.find import new_run_path
 from horizon_rl.runs.paths import checkpoint_folder
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.show.actions import describe_phases
@@ -37,15 +35,10 @@ with needs_extra("train"):
     from horizon_rl.show.training_board import TrainingBoard, verdict_line
     from horizon_rl.support.ranks import Ranks, join
     from horizon_rl.training.context import read_context
-    from horizon_rl.training.presets import (
-        preset_cfg,
-        preset_policy,
-        shipped_start,
-    )
     from horizon_rl.training.protocols import Iteration
     from horizon_rl.training.run import Run
+    from horizon_rl.training.start import find_start, name_run
 
-SCRATCH = "scratch"
 LOG_EVERY_S = 15.0
 """Seconds between two lines of progress where no terminal is redrawn."""
 
@@ -76,20 +69,10 @@ def run(cmd: TrainCmd) -> None:
 def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
     if cmd.trust:
         raise InputError("--trust goes with --resume")
-    cfg, name = cmd.cfg, cmd.init
+    cfg = cmd.cfg
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
-    if name is None:
-        # The shipped policy of these networks, where there is one.
-        policy = cmd.policy or preset_policy(cmd.preset)
-        usual, own = preset_cfg(cmd.preset, policy).learner, cfg.learner
-        is_usual = (own.actor, own.critic) == (usual.actor, usual.critic)
-        name = (shipped_start(cmd.preset, policy) if is_usual else None) or SCRATCH
-    try:
-        init = None if name == SCRATCH else find_checkpoint(name)
-    except InputError as error:
-        raise InputError(f"{error}; or {SCRATCH}") from error
-    label = f"{cfg.method}-{cfg.groups.replace(',', '+')}"
-    path = ranks.once(lambda: cmd.run or new_run_path(RUNS, label))
+    init, name = find_start(cmd.init, cfg.learner)
+    path = ranks.once(lambda: cmd.run or name_run(cfg))
     return Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
 
 

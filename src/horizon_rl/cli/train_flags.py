@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
+from horizon_rl.runs.find import RUNS
 from horizon_rl.runs.paths import journals_under
 from horizon_rl.support.errors import InputError, needs_extra, unknown
 
@@ -22,7 +23,6 @@ with needs_extra("train"):
         preset_policy,
     )
 
-RUNS = Path("logs/train")
 ADVANCED = (
     *("catalogue", "table", "wandb", "num_bodies", "rows_per_env", "phase_iterations"),
     *("window", "probe_scenarios", "anchor_scenarios", "scout_scenarios", "stagger"),

@@ -129,20 +129,20 @@ def advance(
 
     What failed is the far end of their brackets.
     """
-    return tuple(
-        replace(
-            f,
-            mastered=levels[f.name],
-            commits=f.commits + (levels[f.name] > f.mastered),
-            failed=failed[f.name] if failed and failed[f.name] > f.mastered else None,
-            status="complete"
-            if levels[f.name] >= LIMIT
-            else "recovery"
-            if failed
-            else "coarse",
+
+    def move(frontier: Frontier) -> Frontier:
+        level, before = levels[frontier.name], frontier.mastered
+        end = failed[frontier.name] if failed else 0.0
+        on_the_way: Status = "recovery" if failed else "coarse"
+        return replace(
+            frontier,
+            mastered=level,
+            commits=frontier.commits + (level > before),
+            failed=end if end > before else None,
+            status="complete" if level >= LIMIT else on_the_way,
         )
-        for f in frontiers
-    )
+
+    return tuple(map(move, frontiers))
 
 
 def count_commit_elsewhere(frontier: Frontier) -> Frontier:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any, Protocol, TypeVar
 
 from horizon_rl.curriculum.config import CurriculumCfg, Plan
@@ -218,6 +219,38 @@ def keep(state: S, evidence: Evidence) -> S:
     """Commit the phase on trial; its levels count as mastered, deserved or not."""
     frontiers = advance(state.frontiers, on_trial(state).levels)
     return replace(book(state, evidence, "commit"), frontiers=frontiers)
+
+
+def put_on_trial(
+    state: S,
+    cfg: CurriculumCfg,
+    levels: dict[str, float],
+    reason: str,
+    kind: type[Proposal] = Proposal,
+    **own: Any,
+) -> S:
+    """Set the next phase of a method that moves all groups at once, or end the run.
+
+    Args:
+        state: After the last phase.
+        cfg: The budget.
+        levels: What stands for each group on boards and in figures.
+        reason: Why these.
+        kind: The method's own proposal, and `own` its other fields.
+    """
+    if spent := budget_spent(state, cfg):
+        return replace(state, ended=spent)
+    proposal = kind(
+        phase=state.phase,
+        kind="other",
+        frontier=None,
+        candidate=round(fmean(levels.values()), 4),
+        levels=levels,
+        mastered=state.mastered,
+        reason=reason,
+        **own,
+    )
+    return replace(state, proposal=proposal)
 
 
 def conclude_kept(

@@ -13,6 +13,7 @@ from horizon_rl.runs.paths import journal_of, journals_under, last_written
 from horizon_rl.support.errors import InputError
 
 LOGS = Path("logs")
+RUNS = LOGS / "train"
 
 
 def new_run_path(folder: Path, label: str = "") -> Path:

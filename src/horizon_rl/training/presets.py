@@ -62,12 +62,18 @@ def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
             raise InputError(unknown("preset", preset, PRESETS))
 
 
-def shipped_start(preset: str, policy: PolicyKind) -> str | None:
-    """Name the shipped policy of a preset's networks, or None where none has them."""
-    policy = preset_policy(preset) if policy == "oracle" else policy
-    if policy == "mlp":
-        return None if preset == "paper" else "base-mlp"
-    return "base" if preset in ("gpu", "paper") else None
+def shipped_start(learner: LearnerCfg) -> str | None:
+    """Name the shipped policy that has these networks, or None where none has them.
+
+    An oracle starts from what it would be if it saw no instance.
+    """
+    starts = {"base-mlp": _small_learner("mlp"), "base": _paper_learner("transformer")}
+    for name, shipped in starts.items():
+        sees = shipped.actor.privileged_groups, shipped.actor.encoder_dim
+        blind = replace(learner.actor, privileged_groups=sees[0], encoder_dim=sees[1])
+        if (blind, learner.critic) == (shipped.actor, shipped.critic):
+            return name
+    return None
 
 
 def _paper_learner(policy: PolicyKind) -> LearnerCfg:

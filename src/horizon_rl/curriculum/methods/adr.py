@@ -15,12 +15,12 @@ from horizon_rl.curriculum.frontier import LIMIT, Frontier
 from horizon_rl.curriculum.method import (
     WholePhases,
     arrivals,
-    budget_spent,
     check_plan,
     conclude_kept,
     judge_phase,
     keep,
     on_trial,
+    put_on_trial,
     register_method,
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State, describe_levels
@@ -224,25 +224,20 @@ class Adr(WholePhases):
     def _propose(
         self, state: AdrState, bounds: dict[str, float], reason: str
     ) -> AdrState:
-        if spent := budget_spent(state, self.cfg):
-            return replace(state, ended=spent)
         levels = {
             group: round(fmean(bounds[bound] for bound in mine), 6)
             for group, mine in bounds_by_group(bounds).items()
         }
-        proposal = AdrProposal(
-            phase=state.phase,
-            kind="other",
-            frontier=None,
-            candidate=round(fmean(levels.values()), 4),
-            levels=levels,
-            mastered=state.mastered,
-            reason=reason,
+        return put_on_trial(
+            state,
+            self.cfg,
+            levels,
+            reason,
+            AdrProposal,
             bounds=bounds,
             boundary=self.adr.boundary,
             nats=nats_per_dimension(bounds, self.plan.catalogue),
         )
-        return replace(state, proposal=proposal)
 
 
 def nats_per_dimension(bounds: Mapping[str, float], catalogue: Catalogue) -> float:

@@ -4,20 +4,19 @@ How a student learns from them is `horizon_rl.learning.distill`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from statistics import fmean
+from dataclasses import dataclass, field
 
 from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.evidence import Evidence
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.method import (
     WholePhases,
-    budget_spent,
     check_groups,
     conclude_kept,
     judge_phase,
     keep,
     on_trial,
+    put_on_trial,
     register_method,
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State, describe_levels
@@ -103,21 +102,12 @@ class Distill(WholePhases):
         return self._propose(keep(state, evidence)), decision
 
     def _propose(self, state: State) -> State:
-        if spent := budget_spent(state, self.cfg):
-            return replace(state, ended=spent)
         domains = tuple(teacher.levels for teacher in self.teachers)
         levels = {
             group: max(each.get(group, 0.0) for each in domains)
             for group in state.mastered
         }
-        proposal = DistillProposal(
-            phase=state.phase,
-            kind="other",
-            frontier=None,
-            candidate=round(fmean(levels.values()), 4),
-            levels=levels,
-            mastered=state.mastered,
-            reason=f"{len(domains)} teacher{'s' * (len(domains) > 1)}",
-            domains=domains,
+        reason = f"{len(domains)} teacher{'s' * (len(domains) > 1)}"
+        return put_on_trial(
+            state, self.cfg, levels, reason, DistillProposal, domains=domains
         )
-        return replace(state, proposal=proposal)

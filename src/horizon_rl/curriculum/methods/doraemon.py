@@ -18,12 +18,12 @@ from horizon_rl.curriculum.evidence import Evidence, Outcomes
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.method import (
     WholePhases,
-    budget_spent,
     check_plan,
     conclude_kept,
     judge_phase,
     keep,
     on_trial,
+    put_on_trial,
     register_method,
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State
@@ -207,24 +207,18 @@ class Doraemon(WholePhases):
         return dict(zip(shapes, pairs, strict=True)), words
 
     def _propose(self, state: DoraemonState, reason: str) -> State:
-        if spent := budget_spent(state, self.cfg):
-            return replace(state, ended=spent)
         with needs_extra("train"):
             from horizon_rl.curriculum.entropy import entropy
         shapes = state.shapes
-        levels = {g: level_of(shapes, g, TYPICAL) for g in state.mastered}
-        proposal = BetaProposal(
-            phase=state.phase,
-            kind="other",
-            frontier=None,
-            candidate=round(fmean(levels.values()), 4),
-            levels=levels,
-            mastered=state.mastered,
-            reason=reason,
+        return put_on_trial(
+            state,
+            self.cfg,
+            {g: level_of(shapes, g, TYPICAL) for g in state.mastered},
+            reason,
+            BetaProposal,
             shapes=shapes,
             nats=round(entropy(np.array([*shapes.values()]).T) / len(shapes), 4),
         )
-        return replace(state, proposal=proposal)
 
 
 def level_of(shapes: Shapes, group: str, share: float) -> float:

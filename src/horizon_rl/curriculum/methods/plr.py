@@ -18,12 +18,12 @@ from horizon_rl.curriculum.evidence import Evidence, Outcomes
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.method import (
     WholePhases,
-    budget_spent,
     check_plan,
     conclude_kept,
     judge_phase,
     keep,
     on_trial,
+    put_on_trial,
     register_method,
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State
@@ -182,28 +182,22 @@ class Plr(WholePhases):
         )
 
     def _propose(self, state: PlrState, reason: str) -> PlrState:
-        if spent := budget_spent(state, self.cfg):
-            return replace(state, ended=spent)
         buffer, groups = state.buffer, tuple(state.mastered)
         distribution = FromSeeds(groups)
         if len(buffer) >= self.least_known:
             weights = self._weights(buffer, state.phase - 1).round(9).tolist()
             seeds = tuple(known.seed for known in buffer)
             distribution = FromSeeds(groups, seeds, tuple(weights), self.plr.replay)
-        levels = {group: distribution.quantile(group, TYPICAL) for group in groups}
-        proposal = PlrProposal(
-            phase=state.phase,
-            kind="other",
-            frontier=None,
-            candidate=round(fmean(levels.values()), 4),
-            levels=levels,
-            mastered=state.mastered,
-            reason=reason,
+        return put_on_trial(
+            state,
+            self.cfg,
+            {group: distribution.quantile(group, TYPICAL) for group in groups},
+            reason,
+            PlrProposal,
             seeds=distribution.seeds,
             weights=distribution.weights,
             share=distribution.share,
         )
-        return replace(state, proposal=proposal)
 
 
 def replay_weights(
