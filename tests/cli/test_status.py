@@ -28,6 +28,7 @@ from run_files import (
 KEYS = {
     *("run", "kind", "method", "start", "seed", "ranks", "standing", "ended"),
     *("resume", "age_s", "is_silent", "budget", "phases", "boundaries", "env_steps"),
+    *("unhealthy", "overflow"),
     *("by_action", "difficulty", "frontiers", "last_decision", "proposal"),
     *("progress", "times", "anchor", "checkpoint"),
 }

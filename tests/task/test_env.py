@@ -17,6 +17,7 @@ from horizon_rl.task import (
     TaskCfg,
     VelocityEnv,
 )
+from horizon_rl.task.episodes import EpisodeTable, succeeded
 from horizon_rl.task.observations import observe_motion
 from horizon_rl.task.rewards import total_reward
 
@@ -239,12 +240,24 @@ def test_broken_world_is_reset_counted_and_not_seen_by_the_learner(
         torch.testing.assert_close(seen[0][name][others], expected[0][name][others])
     assert seen[1][2] == 0.0 and seen[2].tolist() == [False, False, True, False]
     torch.testing.assert_close(seen[1][others], expected[1][others])
-    assert FALL_CAUSES[broken.episodes.table().cause[0]] == "unhealthy"
+    episode = broken.episodes.table()
+    assert FALL_CAUSES[episode.cause[0]] == "unhealthy"
+    # A robot that stands still at the fastest command would do as badly.
+    assert episode.tracking_error[0] == np.float32(np.sqrt(2.0))
+    assert episode.yaw_error[0] == 1.0
     assert broken.backend.counters.unhealthy == 1
     for _ in range(10):
         observations, reward, _, _ = broken.step(ZERO)
         assert torch.isfinite(observations["actor"]).all()
         assert torch.isfinite(reward).all()
+
+
+def test_episode_whose_physics_broke_late_is_no_success():
+    lasted, tracked = np.full(3, 1000), np.full(3, 0.1)
+    zero = np.zeros(3)
+    cause = np.array([FALL_CAUSES.index(c) for c in ("none", "unhealthy", "trunk")])
+    table = EpisodeTable(zero, lasted, tracked, tracked, zero, cause, zero)
+    assert succeeded(table, 1000).tolist() == [True, False, True]
 
 
 def test_same_seed_gives_the_same_trajectories(make_env, make_scenarios):

@@ -6,7 +6,7 @@ import torch
 
 from horizon_rl.policies.load import Stand
 from horizon_rl.task import EpisodeTable, rollout
-from horizon_rl.task.episodes import EpisodeRecorder
+from horizon_rl.task.episodes import UNHEALTHY, EpisodeRecorder, succeeded
 
 
 def columns(table: EpisodeTable):
@@ -36,6 +36,19 @@ def test_only_the_first_episode_counts(make_env, make_scenarios):
     assert (table.start == 0).all() and (table.cause > 0).all()
     assert table.length.max() < 60
     assert table.row.tolist() == [0, 1, 2, 3]
+
+
+def test_policy_that_acts_nan_tracks_nothing_and_never_succeeds(
+    make_env, make_scenarios
+):
+    class Broken(Stand):
+        def act(self, observations):
+            return super().act(observations) * torch.nan
+
+    env = make_env(num_envs=4, episode_s=0.3)
+    table = rollout(env, Broken(), make_scenarios(env.cfg, m=4))
+    assert (table.cause == UNHEALTHY).all() and not succeeded(table, 1).any()
+    assert (table.tracking_error > 1.0).all() and (table.yaw_error >= 1.0).all()
 
 
 def test_policy_is_told_of_every_new_episode(make_env, make_scenarios):

@@ -19,6 +19,6 @@ def test_nan_in_one_world_does_not_reach_the_weights():
     backend = worlds.env.backend
     assert isinstance(backend, CpuBackend)
     backend._batch.bind("qvel")[3] = np.nan
-    learner.iterate(worlds)
+    assert learner.iterate(worlds).unhealthy == 1
     assert all(t.isfinite().all() for t in state_tensors(learner.algorithm).values())
     assert backend.counters.unhealthy == 1

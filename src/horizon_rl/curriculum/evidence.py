@@ -70,6 +70,11 @@ class Evidence:
     """Probes it took: one at its end, and one at every look that gate L passed."""
     env_steps: int = 0
     """Environment steps the phase cost, probes included."""
+    unhealthy: int = 0
+    """Episodes of training and probes in which the physics broke; they are failures."""
+    overflow: int = 0
+    """Steps of a world in training in which its contacts did not all fit the simulator's
+    memory."""
     progress: float | None = None
     """Share of the run's env steps that was spent when it ended, where they have a limit."""
     aborted: bool = False
@@ -83,7 +88,8 @@ class Evidence:
     def __post_init__(self):
         # Numpy scalars would not survive JSON, and NaN is no measurement.
         counts: dict[str, type] = {"aborted": bool}
-        counts |= dict.fromkeys(("episodes", "iterations", "probes", "env_steps"), int)
+        whole = ("episodes", "iterations", "probes", "env_steps")
+        counts |= dict.fromkeys((*whole, "unhealthy", "overflow"), int)
         finite = {k: float(v) for k, v in self.probed.items() if math.isfinite(v)}
         object.__setattr__(self, "probed", finite)
         for each in fields(self):
@@ -147,6 +153,8 @@ class ProbedEpisodes:
     """[n] sum of rewards."""
     size: np.ndarray | None = None
     """[n] size of the body, a word, where the worlds know."""
+    unhealthy: int = 0
+    """Episodes in which the physics broke."""
 
 
 def fair_episodes(episodes: Episodes, *, phase_steps: int, max_length: int) -> Episodes:

@@ -63,6 +63,8 @@ def summarise(run: RunFiles) -> RunSummary:
             e.kind == "boundary" for entry in entries for e in entry.decision.events
         ),
         env_steps=state.env_steps,
+        unhealthy=_count(run, "unhealthy"),
+        overflow=_count(run, "overflow"),
         by_action={
             a: _spent(entries, a, run.steps_per_iteration) for a in get_args(Action)
         },
@@ -82,6 +84,14 @@ def _number(line: Line, key: str) -> float | None:
     value: Any = line.get(key)
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if fits and isfinite(value) else None
+
+
+def _count(run: RunFiles, name: str) -> int:
+    """Add up a counter of the judged phases and of the one under way."""
+    judged = sum(getattr(entry.evidence, name) for entry in run.entries)
+    last = run.metrics[-1] if run.metrics else {}
+    under_way = last.get("phase") == len(run.entries)
+    return judged + ((find(last, int, name) or 0) if under_way else 0)
 
 
 def _sum_times(run: RunFiles) -> Times | None:

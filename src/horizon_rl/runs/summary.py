@@ -148,6 +148,10 @@ class RunSummary:
     """Boundaries met on the way."""
     env_steps: int
     """Environment steps of judged phases."""
+    unhealthy: int
+    """Episodes in which the physics broke, the phase under way included."""
+    overflow: int
+    """Steps of worlds whose contacts did not fit the simulator's memory, likewise."""
     by_action: dict[Action, Spent]
     """Phases and steps by what was decided: commit, rollback, hold, retreat."""
     difficulty: float

@@ -46,6 +46,16 @@ def show_count(number: int) -> str:
     return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.1f} M"
 
 
+def show_broken(unhealthy: int, overflow: int) -> str:
+    """Say what went wrong in the simulator; nothing is an empty text."""
+    parts = []
+    if unhealthy:
+        parts.append(f"physics broke in {show_count(unhealthy)} episodes")
+    if overflow:
+        parts.append(f"contacts did not fit in {show_count(overflow)} steps")
+    return ", ".join(parts)
+
+
 def show_duration(seconds: float) -> str:
     """Write seconds in the largest unit of which there are at least two."""
     for size, unit in UNITS:

@@ -10,7 +10,7 @@ from horizon_rl.runs.journal import Replay
 from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.board import board
-from horizon_rl.show.numbers import NONE, show_count, show_duration
+from horizon_rl.show.numbers import NONE, show_broken, show_count, show_duration
 from horizon_rl.show.table import Cell, FittedTable, Table, tabulate
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
@@ -131,6 +131,8 @@ def _notes(summary: RunSummary) -> Table:
         lines = {phase: _progress(summary.progress), **lines}
     if summary.times:
         lines["time"] = _times(summary.times, summary.phases)
+    if broken := show_broken(summary.unhealthy, summary.overflow):
+        lines["simulator"] = broken
     if summary.anchor:
         lines["at level 0"] = _drift(summary.anchor)
     rows = tuple((Cell(f"{name:<10}", "bold"), text) for name, text in lines.items())

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from horizon_rl.curriculum import Entry
 from horizon_rl.show.board import board
+from horizon_rl.show.numbers import show_broken
 from horizon_rl.show.table import bar
 from horizon_rl.training.protocols import Iteration
 from horizon_rl.training.run import Run
@@ -67,7 +68,8 @@ class TrainingBoard:
                 f"episodes {last.episode_length:.0%} of the longest, "
                 f"error {last.tracking_error:.2f} m/s"
             )
-        return ", ".join([*parts, self._time_left(last.env_steps)])
+        parts.append(show_broken(last.unhealthy, last.overflow))
+        return ", ".join(filter(None, [*parts, self._time_left(last.env_steps)]))
 
     def _progress(self) -> str:
         return f"iteration {self._done} of {self._run.cfg.iterations}"
@@ -84,4 +86,6 @@ def verdict_line(entry: Entry) -> str:
     """Say in a line what became of a phase."""
     evidence = entry.evidence
     cost = f"{evidence.iterations} iterations, {evidence.env_steps:,} env steps"
-    return f"phase {entry.decision.phase}: {entry.decision.reason} [{cost}]"
+    broken = show_broken(evidence.unhealthy, evidence.overflow)
+    notes = ", ".join(filter(None, (cost, broken)))
+    return f"phase {entry.decision.phase}: {entry.decision.reason} [{notes}]"

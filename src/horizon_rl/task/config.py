@@ -1,6 +1,7 @@
 """Settings of the velocity-tracking task; the defaults are the paper's."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 
 from horizon_rl.physics.rates import CONTROL_DT
 from horizon_rl.support.errors import InputError
@@ -77,6 +78,16 @@ class TaskCfg:
     def max_steps(self) -> int:
         """Control steps of the longest episode."""
         return round(self.episode_s / CONTROL_DT)
+
+    @property
+    def worst_errors(self) -> tuple[float, float]:
+        """Least errors of an episode in which the physics broke, m/s and rad/s.
+
+        They are those of a robot that stands still at the fastest command, and 1 at
+        least: breaking the simulator must not pay.
+        """
+        fastest = sqrt(2.0) * self.command.max_speed
+        return max(1.0, fastest), max(1.0, self.command.max_yaw_rate)
 
     @property
     def hold_steps(self) -> int:

@@ -61,7 +61,7 @@ class VelocityEnv:
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
         self.max_episode_length = cfg.max_steps
-        self.episodes = EpisodeRecorder(n, max_records, device)
+        self.episodes = EpisodeRecorder(n, max_records, device, cfg.worst_errors)
         self._ids = torch.arange(n, device=device)
         zeros = partial(torch.zeros, device=device)
         self._rows, self._noise_ids, self._lengths = (

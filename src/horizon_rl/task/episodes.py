@@ -10,6 +10,7 @@ from horizon_rl.support.errors import require
 
 FALL_CAUSES = ("none", "trunk", "tilt", "unhealthy")
 """Why an episode ended before its time: nothing, trunk contact, lean, broken physics."""
+UNHEALTHY = FALL_CAUSES.index("unhealthy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +23,10 @@ class EpisodeTable:
     length: np.ndarray
     """Control steps it lasted."""
     tracking_error: np.ndarray
-    """Time mean of |commanded - actual| horizontal velocity, m/s."""
+    """Time mean of |commanded - actual| horizontal velocity, m/s; where the physics
+    broke, `TaskCfg.worst_errors` at least."""
     yaw_error: np.ndarray
-    """Time mean of |commanded - actual| yaw rate, rad/s."""
+    """Time mean of |commanded - actual| yaw rate, rad/s; likewise."""
     returns: np.ndarray
     """Sum of rewards."""
     cause: np.ndarray
@@ -62,7 +64,8 @@ def succeeded(
     """Tell for each episode whether it is a success, `longest` being in steps."""
     cfg = cfg or SuccessCfg()
     lasted = episodes.length >= cfg.min_length * longest
-    return lasted & (episodes.tracking_error <= cfg.max_error)
+    tracked = episodes.tracking_error <= cfg.max_error
+    return lasted & tracked & (episodes.cause != UNHEALTHY)
 
 
 def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:
@@ -75,8 +78,21 @@ def concatenate(tables: Sequence[EpisodeTable]) -> EpisodeTable:
 class EpisodeRecorder:
     """The last episodes, and each world's first, written without leaving the device."""
 
-    def __init__(self, num_worlds: int, capacity: int, device: torch.device):
+    def __init__(
+        self,
+        num_worlds: int,
+        capacity: int,
+        device: torch.device,
+        worst_errors: tuple[float, float] = (1.0, 1.0),
+    ):
+        """Make room for the last `capacity` episodes.
+
+        Where the physics broke, the mean over the steps before says nothing: a world
+        that breaks at once would track perfectly. So errors of such episodes are
+        `worst_errors` at least.
+        """
         self.capacity = capacity
+        self._worst = torch.tensor(worst_errors, device=device)
         self.sums = torch.zeros((num_worlds, 3), device=device)
         """Of the running episodes: tracking error, yaw error, reward."""
         # The last row takes what is not to be kept: no branch, no host sync.
@@ -108,6 +124,8 @@ class EpisodeRecorder:
         """Record the episodes that are `done` [n], which lasted `length` steps."""
         steps = length.clamp(min=1).unsqueeze(1)
         means = self.sums[:, :2] / steps
+        broke = (cause == UNHEALTHY).unsqueeze(1)
+        means = torch.where(broke, means.maximum(self._worst), means)
         table = torch.stack(
             (
                 (step - length).float(),

@@ -1,7 +1,7 @@
 """A learning algorithm in our worlds: what collects, learns, and is saved."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,10 @@ class TorchLearner(Learner):
     def iterate(self, worlds: SimulatedWorlds) -> Iteration:
         algorithm, env = self.algorithm, worlds.env
         timer = LapTimer(env.device)
-        total = torch.zeros((), device=env.device)
+        total, before = (
+            torch.zeros((), device=env.device),
+            astuple(env.backend.counters),
+        )
         with torch.no_grad(), cores_for_physics(env.backend):
             for _ in range(self.num_steps):
                 actions = algorithm.act(worlds.observations)
@@ -83,8 +86,11 @@ class TorchLearner(Learner):
         timer.mark()
         num_ended, length, error = env.episodes.recent(RECENT)
         shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
+        after = torch.tensor(astuple(env.backend.counters)).to(shown)
+        shown = torch.cat((shown, after - torch.tensor(before).to(shown)))
         self.ranks.average(shown)
-        reward, num_ended, length, error = shown.tolist()
+        reward, num_ended, length, error, *broken = shown.tolist()
+        unhealthy, overflow = (round(self.ranks.size * count) for count in broken)
         collect_s, learn_s = timer.seconds()
         return Iteration(
             collect_s=collect_s,
@@ -94,6 +100,8 @@ class TorchLearner(Learner):
             if num_ended
             else None,
             tracking_error=error / num_ended if num_ended else None,
+            unhealthy=unhealthy,
+            overflow=overflow,
             figures=figures,
         )
 

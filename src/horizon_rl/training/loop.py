@@ -114,6 +114,7 @@ class PhaseTraining:
         self._length = ends[-1]
         self._looks = {end: index for index, end in enumerate(ends)}
         self._iterations = self._probes = self._probe_steps = 0
+        self._unhealthy = self._overflow = 0
         self._probe_s = 0.0
         self._reference: Mapping[str, ProbedEpisodes] = {}
 
@@ -136,10 +137,14 @@ class PhaseTraining:
                 if self._curriculum.decide(self.result.evidence).keeps_weights:
                     raise
                 return
+            self._unhealthy += iteration.unhealthy
+            self._overflow += iteration.overflow
             yield replace(
                 iteration,
                 number=state.iterations + self._iterations,
                 env_steps=state.env_steps + self._env_steps,
+                unhealthy=self._unhealthy,
+                overflow=self._overflow,
             )
             if self._iterations in self._looks and self._look():
                 return
@@ -179,6 +184,7 @@ class PhaseTraining:
         self._probe_s += perf_counter() - began
         self._probes += bool(probes)
         self._probe_steps += sum(int(p.length.sum()) for p in probes.values())
+        self._unhealthy += sum(p.unhealthy for p in probes.values())
         return probes
 
     @property
@@ -213,6 +219,8 @@ class PhaseTraining:
             iterations=self._iterations,
             probes=self._probes,
             env_steps=self._env_steps,
+            unhealthy=self._unhealthy,
+            overflow=self._overflow,
             progress=self._progress(self._curriculum.state.env_steps + self._env_steps),
             aborted=aborted,
             probed={name: v for name, v in means.items() if name not in known},

@@ -37,6 +37,11 @@ class Iteration:
     """Mean length of the episodes that ended lately, as a share of the longest."""
     tracking_error: float | None = None
     """Their mean tracking error, m/s."""
+    unhealthy: int = 0
+    """Episodes in which the physics broke; the loop adds up those of the phase so far."""
+    overflow: int = 0
+    """Steps of a world in which its contacts did not all fit the simulator's memory;
+    likewise."""
     figures: dict[str, float] = field(default_factory=dict)
     """The update's own figures."""
 

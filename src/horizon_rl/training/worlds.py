@@ -42,6 +42,7 @@ from horizon_rl.task import (
     join_scenarios,
     rollout,
 )
+from horizon_rl.task.episodes import UNHEALTHY
 from horizon_rl.training.config import TrainCfg, fixed_levels
 from horizon_rl.training.protocols import Worlds
 from horizon_rl.training.scores import RowScores
@@ -199,6 +200,7 @@ class SimulatedWorlds(Worlds):
                 found.tracking_error[part],
                 found.returns[part],
                 None if self._sizes is None else self._sizes[bodies[part]],
+                int((found.cause[part] == UNHEALTHY).sum()),
             )
             for name, part in zip(sizes, rows, strict=True)
         }

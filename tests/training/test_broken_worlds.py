@@ -1,0 +1,68 @@
+"""Worlds whose physics breaks: failures, and counted wherever people look."""
+
+import json
+
+import numpy as np
+import pytest
+from small_runs import WORLDS, create, finish, read_evidence, tiny
+
+from horizon_rl.cli import main
+from horizon_rl.physics import CpuBackend
+from horizon_rl.show.training_board import TrainingBoard, verdict_line
+from horizon_rl.training.protocols import Iteration
+
+
+@pytest.fixture
+def break_worlds(monkeypatch):
+    """Break the first worlds in every step from now on; probes have other worlds."""
+
+    def broken(count: int, num_worlds: int) -> None:
+        step = CpuBackend.step
+
+        def break_then_step(self, targets):
+            if self.num_worlds == num_worlds:
+                self._qvel[:count] = np.nan
+            step(self, targets)
+
+        monkeypatch.setattr(CpuBackend, "step", break_then_step)
+
+    return broken
+
+
+def test_broken_worlds_raise_the_error_and_are_counted(tmp_path, break_worlds, capsys):
+    cfg = tiny(max_phases=1)
+    (whole,) = finish(create(cfg, tmp_path / "whole"))
+    break_worlds(2, WORLDS)
+    run = create(cfg, tmp_path / "broken")
+    board, shown = TrainingBoard(run), ""
+    for event in run.events():
+        board.add(event)
+        if isinstance(event, Iteration):
+            shown = board.figures()
+        else:
+            entry = event
+    run.close()
+    healthy, broken = whole.evidence, entry.evidence
+    assert healthy.unhealthy == 0 and "physics" not in verdict_line(whole)
+    # Two worlds break in each of 4 x 5 steps: an episode each.
+    assert broken.unhealthy == 40
+    assert broken.length < healthy.length
+    assert broken.tracking_error > healthy.tracking_error
+    assert "physics broke in 40 episodes" in verdict_line(entry)
+    assert "physics broke in 40 episodes" in shown
+    lines = (run.path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["unhealthy"] for line in lines] == [10, 20, 30, 40]
+    assert '"unhealthy":40' in (run.path / "journal.jsonl").read_text()
+    assert main(["status", str(run.path)]) == 0
+    assert "physics broke in 40 episodes" in capsys.readouterr().out
+
+
+def test_broken_probes_fail_gate_c_and_are_counted(tmp_path, break_worlds):
+    cfg = tiny(max_phases=1)
+    break_worlds(cfg.num_probed, cfg.num_probed)
+    (entry,) = finish(create(cfg, tmp_path))
+    evidence = entry.evidence
+    assert evidence.anchor_error == pytest.approx(np.sqrt(2.0))
+    assert evidence.unhealthy == len(read_evidence(tmp_path, 0)["anchor_error"]) + len(
+        read_evidence(tmp_path, 0)["candidate_error"]
+    )
