@@ -14,7 +14,6 @@ from horizon_rl.bench.timing import Sizes, median_costs
 from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.physics import (
     PHYSICS_STEPS,
-    WORLD_FIELDS,
     CpuBackend,
     cores_for_physics,
     make_backend,
@@ -164,8 +163,8 @@ def _bare_loop(
     """
     pool, n = scenarios.pool, backend.num_worlds
     batch = Batch(with_servos(backend.robot.model), n, num_threads)
-    for name in WORLD_FIELDS:
-        batch.expand(name)[:] = pool.fields[name][:n]
+    for name, values in pool.fields.items():
+        batch.expand(name)[:] = values[:n]
     limits = batch.expand("actuator_forcerange")
     qpos, qvel, ctrl = (batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
     controls = [target.numpy() for target in targets]

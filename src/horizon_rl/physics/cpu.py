@@ -2,13 +2,15 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+from collections.abc import Set
+
 import mujoco
 import numpy as np
 import torch
 from mjbatch import Batch
 
 from horizon_rl.physics.backend import Counters, allocate_state
-from horizon_rl.physics.draft import WORLD_FIELDS, check_same_structure
+from horizon_rl.physics.draft import check_same_structure
 from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rates import PHYSICS_STEPS
@@ -35,7 +37,7 @@ class CpuBackend:
         self.device = torch.device("cpu")
         self.counters = Counters()
         self._batch = Batch(with_servos(robot.model), num_worlds, num_threads)
-        self._fields = {name: self._batch.expand(name) for name in WORLD_FIELDS}
+        self._fields: dict[str, np.ndarray] = {}
         self.torque_bounds = self._batch.expand("actuator_forcerange")
         """[n, 12, 2] least and largest torque in the last physics step, N m."""
         self._effort = np.ones((num_worlds, 12))
@@ -49,7 +51,6 @@ class CpuBackend:
         self._sensors, self._force = bind("sensordata"), bind("actuator_force")
         self._kept = {
             "state": self._state,
-            **self._fields,
             "effort": self._effort,
             "velocity_limit": self._velocity_limit,
             # Forces lag one physics step: no state holds them, yet the task sees them.
@@ -65,6 +66,7 @@ class CpuBackend:
 
     def load(self, pool: Pool) -> None:
         check_same_structure([self.robot, pool.robot])
+        self._vary(pool.fields.keys())
         self._pool = pool
 
     def reset(self, mask: torch.Tensor, rows: torch.Tensor) -> None:
@@ -72,8 +74,8 @@ class CpuBackend:
         if len(ids) == 0:
             return
         pool, row = self._pool, rows.numpy()[ids]
-        for name, values in self._fields.items():
-            values[ids] = pool.fields[name][row]
+        for name, values in pool.fields.items():
+            self._fields[name][ids] = values[row]
         self._effort[ids] = pool.effort[row]
         self._velocity_limit[ids] = pool.velocity_limit[row]
         self._state[ids] = self._blank
@@ -103,12 +105,26 @@ class CpuBackend:
         self.state.linear_velocity.copy_(torch.from_numpy(self._qvel[:, :3]))
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        return {name: values.copy() for name, values in self._kept.items()}
+        kept = self._kept | self._fields
+        return {name: values.copy() for name, values in kept.items()}
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        for name, values in self._kept.items():
-            values[:] = snapshot[name]
+        self._vary(snapshot.keys() - self._kept.keys())
+        kept = self._kept | self._fields
+        for name, values in snapshot.items():
+            kept[name][:] = values
         self._read()
+
+    def _vary(self, names: Set[str]) -> None:
+        """Let each world have its own values of these model fields, and of no others.
+
+        A world's fields are copied into the model before every physics step, so one that
+        no pool changes is left alone.
+        """
+        for name in names - self._fields.keys():
+            self._fields[name] = self._batch.expand(name)
+        for name in self._fields.keys() - names:
+            self._fields[name][:] = getattr(self.robot.model, name)
 
     def _read(self) -> None:
         """Copy the engine's float64 state into the task's float32 tensors."""

@@ -24,7 +24,8 @@ It computes more (actuator_acc0, dof_M0, dof_length), for muscles, compilation a
 left out, since every field of a world is copied before every physics step."""
 
 WORLD_FIELDS = BODY_FIELDS + EFFECT_FIELDS + DERIVED_FIELDS
-"""Every mjModel field that has a value of its own in each world."""
+"""mjModel fields that have a value of their own in each world of every pool. A pool has
+further ones where an effect changes them: who has no such parameter pays nothing."""
 
 SHARED_FIELDS = (
     *("actuator_gear", "body_gravcomp", "body_parentid", "body_quat", "dof_damping"),
@@ -33,7 +34,24 @@ SHARED_FIELDS = (
     *("jnt_axis", "jnt_limited", "jnt_margin", "jnt_pos", "jnt_solimp", "jnt_solref"),
     *("jnt_stiffness", "jnt_type", "mesh_vert", "qpos0", "qpos_spring"),
 )
-"""mjModel fields that move a robot and have one value for all worlds of a batch."""
+"""mjModel fields that move a robot and have one value for all worlds of a batch, unless
+an effect changes them."""
+
+
+class FieldRows(dict[str, np.ndarray]):
+    """mjModel fields by name, [n, ...] each, as compiled until an effect writes to them.
+
+    A field that worlds share gets its rows when an effect first asks for it.
+    """
+
+    def __init__(self, robots: Sequence[Robot], body_ids: np.ndarray):
+        super().__init__()
+        self._models = [robot.model for robot in robots]
+        self._body_ids = body_ids
+
+    def __missing__(self, name: str) -> np.ndarray:
+        compiled = np.stack([getattr(model, name) for model in self._models])
+        return self.setdefault(name, compiled[self._body_ids])
 
 
 @dataclass
@@ -47,7 +65,7 @@ class PoolDraft:
     robot: Robot
     """Template: names, addresses and sizes that all bodies share."""
     fields: dict[str, np.ndarray]
-    """mjModel fields, [n, ...] each."""
+    """mjModel fields, [n, ...] each; any field of the model, see `FieldRows`."""
     stiffness: np.ndarray
     """[n, 12] N m/rad."""
     damping: np.ndarray
@@ -87,10 +105,9 @@ def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
     """
     check_same_structure(robots)
     bodies = np.asarray(body_ids)
-    fields = {
-        name: np.stack([getattr(robot.model, name) for robot in robots])[bodies]
-        for name in (*BODY_FIELDS, *EFFECT_FIELDS)
-    }
+    fields = FieldRows(robots, bodies)
+    for name in (*BODY_FIELDS, *EFFECT_FIELDS):
+        fields[name]  # Takes the compiled values.
 
     def per_joint(name: str) -> np.ndarray:
         return np.stack([getattr(robot, name) for robot in robots])[bodies]

@@ -7,7 +7,10 @@ results without waiting. On the device "cpu" the same kernels run one by one: fo
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from typing import Any
 
 import mujoco_warp as mjw
 import torch
@@ -16,7 +19,7 @@ import warp as wp
 from horizon_rl.physics import gpu_kernels as kernels
 from horizon_rl.physics import gpu_model
 from horizon_rl.physics.backend import Counters, allocate_state
-from horizon_rl.physics.draft import check_same_structure
+from horizon_rl.physics.draft import WORLD_FIELDS, check_same_structure
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rates import PHYSICS_STEPS
@@ -72,55 +75,74 @@ class GpuBackend:
         self.robot = robot
         self.num_worlds = num_worlds
         self.device = check_device(device)
-        self._graph: wp.Graph | None = None
+        self._caps = iterations, ls_iterations
+        self._room = contacts_per_world, constraints_per_world
         self._stream: wp.Stream | None = None
+        self._graph: wp.Graph | None = None
+        self._model: Any = None
+        self._data: Any = None
+        with self._refusals():
+            self.state = allocate_state(num_worlds, self.device)
+            self.torque_bounds = torch.zeros((num_worlds, 12, 2), device=self.device)
+            """[n, 12, 2] least and largest torque in the last physics step, N m."""
+            self._targets = torch.zeros((num_worlds, 12), device=self.device)
+            self._upset = torch.zeros(num_worlds, dtype=torch.bool, device=self.device)
+            self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
+            self._build(frozenset(WORLD_FIELDS))
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say why worlds cannot be made, where it is the user's to change."""
         try:
-            with wp.ScopedDevice(str(self.device)):
-                self._make_model(iterations, ls_iterations)
-                self._make_data(contacts_per_world, constraints_per_world)
-                self._make_arguments()
-                if self.device.type == "cuda":
-                    self._capture()
+            yield
         except (NotImplementedError, RuntimeError) as error:
             # Torch and Warp have no type of their own for a lack of memory.
             reason = str(error).lower()
             if isinstance(error, NotImplementedError):
-                problem = f"mujoco_warp cannot simulate '{robot.name}' ({error})"
+                problem = f"mujoco_warp cannot simulate '{self.robot.name}' ({error})"
                 raise InputError(f"{problem}: take device 'cpu'") from error
             if "out of memory" in reason or "failed to allocate" in reason:
-                problem = f"{num_worlds} worlds do not fit into the memory"
+                problem = f"{self.num_worlds} worlds do not fit into the memory"
                 raise InputError(f"{problem} of {self.device}: try fewer") from error
             raise
 
-    def _make_model(self, iterations: int, ls_iterations: int) -> None:
+    def _build(self, varying: frozenset[str]) -> None:
+        """Make the engine's worlds, which differ in the model fields `varying`."""
+        self._varying = varying
+        self._graph = self._model = self._data = None  # Two at once may not fit.
+        with wp.ScopedDevice(str(self.device)):
+            self._make_model()
+            self._make_data()
+            self._make_arguments()
+            if self.device.type == "cuda":
+                self._capture()
+
+    def _make_model(self) -> None:
         self._compiled = with_servos(self.robot.model)
-        self._layout = gpu_model.RowLayout(self._compiled)
-        columns = gpu_model.columns_of_model(self._compiled)
+        columns = gpu_model.columns_of_model(self._compiled, sorted(self._varying))
+        self._layout = gpu_model.RowLayout(columns)
         self._table = self._layout.pack(columns).to(self.device)
         self._rows = self._table.repeat(self.num_worlds, 1)
         world = self._layout.split(self._rows)
         state = gpu_model.STATE_COLUMNS
         self._world = {name: wp.from_torch(world[name]) for name in state}
         self._model = gpu_model.put_worlds(self._compiled, world)
-        shape = (self.num_worlds, 12, 2)
-        self.torque_bounds = torch.zeros(shape, device=self.device)
-        """[n, 12, 2] least and largest torque in the last physics step, N m."""
         bounds = wp.from_torch(self.torque_bounds, dtype=wp.vec2)
         self._model.actuator_forcerange = bounds
         option = self._model.opt
-        option.iterations, option.ls_iterations = iterations, ls_iterations
+        option.iterations, option.ls_iterations = self._caps
         option.tolerance.fill_(TOLERANCE)
         # A loop in the graph, which ends when all worlds have converged, waits for the
         # device's answer in every round.
         option.graph_conditional = False
 
-    def _make_data(self, contacts: int, constraints: int) -> None:
-        compiled, n = self._compiled, self.num_worlds
-        model = self._model
+    def _make_data(self) -> None:
+        compiled, model = self._compiled, self._model
+        contacts, constraints = self._room
         contacts = contacts or gpu_model.most_contacts(model)
-        most = gpu_model.most_constraints(compiled, model, contacts)
+        most = gpu_model.most_constraints(compiled, model, contacts, self._varying)
         self._data = mjw.make_data(
-            compiled, n, nconmax=contacts, njmax=constraints or most
+            compiled, self.num_worlds, nconmax=contacts, njmax=constraints or most
         )
         arrays = {name: getattr(self._data, name) for name in KEPT + LAGGING}
         # Robots without activations have an empty array of them, which torch refuses.
@@ -128,11 +150,7 @@ class GpuBackend:
 
     def _make_arguments(self) -> None:
         """Wrap once what the kernels of every step take."""
-        n, robot = self.num_worlds, self.robot
-        self.state = allocate_state(n, self.device)
-        self._targets = torch.zeros((n, 12), device=self.device)
-        self._upset = torch.zeros(n, dtype=torch.bool, device=self.device)
-        self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
+        robot = self.robot
         self._kept = {"rows": self._rows, "upset": self._upset, **self._engine}
         self._upset_in = wp.from_torch(self._upset)
         self._targets_in = wp.from_torch(self._targets)
@@ -153,6 +171,9 @@ class GpuBackend:
 
     def load(self, pool: Pool) -> None:
         check_same_structure([self.robot, pool.robot])
+        if pool.fields.keys() != self._varying:
+            with self._refusals():
+                self._build(frozenset(pool.fields))
         columns = gpu_model.columns_of_pool(pool)
         self._table = self._layout.pack(columns).to(self.device)
 

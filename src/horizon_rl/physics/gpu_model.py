@@ -2,7 +2,7 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from math import prod
 
 import mujoco
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 import warp as wp
 
-from horizon_rl.physics.draft import WORLD_FIELDS
 from horizon_rl.physics.pool import Pool
 
 STATE_COLUMNS = ("effort", "velocity_limit", "wrench", "start_qpos", "start_qvel")
@@ -38,10 +37,11 @@ CONTACTS_WITH_PLANE = {
 class RowLayout:
     """Where each field of a world lies in its row."""
 
-    def __init__(self, model: mujoco.MjModel):
+    def __init__(self, columns: Mapping[str, np.ndarray]):
+        """Lay out rows that hold `columns`, [n, ...] each."""
         self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
         self._width = 0
-        for name, values in columns_of_model(model).items():
+        for name, values in columns.items():
             shape = values.shape[1:]
             self._places[name] = self._width, shape
             self._width += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
@@ -63,15 +63,16 @@ class RowLayout:
 
 def columns_of_pool(pool: Pool) -> dict[str, np.ndarray]:
     """Gather what worlds take from a pool."""
-    columns = {name: pool.fields[name] for name in WORLD_FIELDS}
-    columns |= {name: getattr(pool, name) for name in STATE_COLUMNS}
+    columns = pool.fields | {name: getattr(pool, name) for name in STATE_COLUMNS}
     ranges = pool.fields["jnt_range"]
     return columns | {"jnt_range": _part_limits(ranges, pool.robot.model)}
 
 
-def columns_of_model(model: mujoco.MjModel) -> dict[str, np.ndarray]:
-    """Give the one row of a world that no pool has touched: the body as compiled."""
-    columns = {name: getattr(model, name)[None] for name in WORLD_FIELDS}
+def columns_of_model(
+    model: mujoco.MjModel, fields: Iterable[str]
+) -> dict[str, np.ndarray]:
+    """Give the one row of a world that no pool has touched: `fields` as compiled."""
+    columns = {name: getattr(model, name)[None] for name in fields}
     columns["jnt_range"] = _part_limits(columns["jnt_range"], model)
     return columns | {
         "effort": np.ones((1, 12)),
@@ -91,8 +92,10 @@ def put_worlds(model: mujoco.MjModel, views: Mapping[str, torch.Tensor]) -> mjw.
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     engine = mjw.put_model(model)
     _part_joints(engine, limited_joints(model))
-    for name in WORLD_FIELDS:
-        shared, view = getattr(engine, name), views[name]
+    for name, view in views.items():
+        if name in STATE_COLUMNS:
+            continue
+        shared = getattr(engine, name)
         inner = getattr(shared.dtype, "_shape_", ())
         # The engine may group a field's numbers otherwise: a box is two vectors.
         counts = (view.shape[1],) if name == "jnt_range" else shared.shape[1:]
@@ -122,12 +125,16 @@ def most_contacts(engine: mjw.Model) -> int:
     return max(total, 1)
 
 
-def most_constraints(model: mujoco.MjModel, engine: mjw.Model, contacts: int) -> int:
+def most_constraints(
+    model: mujoco.MjModel, engine: mjw.Model, contacts: int, fields: Set[str]
+) -> int:
     """Return how many rows of constraints one world can have at most.
 
-    Both limits of a joint count: those of a locked one are always active.
+    Both limits of a joint count: those of a locked one are always active. So does dry
+    friction of every joint where it is one of the `fields` in which worlds differ.
     """
-    dry = int(np.count_nonzero(model.dof_frictionloss))
+    varies = "dof_frictionloss" in fields
+    dry = model.nv - 6 if varies else int(np.count_nonzero(model.dof_frictionloss))
     limits = 2 * len(limited_joints(model))
     return contacts * int(engine.nmaxcondim) + limits + dry + 6 * model.neq
 

@@ -41,7 +41,7 @@ class Pool:
     body_ids: np.ndarray
     """[n] which of the bodies each instance has."""
     fields: dict[str, np.ndarray]
-    """mjModel fields (`WORLD_FIELDS`)."""
+    """mjModel fields: `WORLD_FIELDS`, and what else an effect changes."""
     effort: np.ndarray
     velocity_limit: np.ndarray
     wrench: np.ndarray
@@ -113,8 +113,9 @@ def build_pool(
     _finish(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
     _derive(draft, start_qpos)
-    taken = ("robot", "fields", "effort", "velocity_limit", "wrench", "push_velocity")
+    taken = ("robot", "effort", "velocity_limit", "wrench", "push_velocity")
     return Pool(
+        fields=dict(draft.fields),
         **{name: getattr(draft, name) for name in (*taken, "default_pose", "signals")},
         instances=instances,
         body_ids=body_ids,
@@ -238,7 +239,7 @@ def _derive(draft: PoolDraft, qpos: np.ndarray) -> None:
     batch.set_const()
     for name, values in derived.items():
         draft.fields[name] = values.copy()
-    assert set(draft.fields) == set(WORLD_FIELDS)
+    assert set(draft.fields) >= set(WORLD_FIELDS)
     batch.bind("qpos")[:] = qpos
     position, rotation = batch.bind("geom_xpos"), batch.bind("geom_xmat")
     batch.forward()
