@@ -8,16 +8,20 @@ applied by scalar code that follows the table in docs/physics.md.
 
 import mujoco
 import numpy as np
+import pytest
 import torch
 from worlds import begin, over_limits, some_robots, varied_targets
 
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import Catalogue, paper_catalogue, shipped_catalogue
 from horizon_rl.physics import Pool, build_pool
 from horizon_rl.robots import REFERENCE, Robot, build_robot, load_body, load_preset
 
 NUM_WORLDS = 64
 CONTROL_STEPS = 150
 SAME_TOPOLOGY = ("front-knees-locked", "hind-knees-locked", "stilts", "hind-stilts")
+WITH_DRIVETRAIN = Catalogue(
+    (*paper_catalogue().groups, shipped_catalogue("extended")["drivetrain"])
+)
 
 
 class PlainWorld:
@@ -56,6 +60,16 @@ class PlainWorld:
         model.geom_solref[touching] = bouncing_solref(
             float(drawn["contact.restitution"])
         )
+        if "drivetrain.friction" in drawn:
+            model.dof_frictionloss[6:] += drawn["drivetrain.friction"] * (
+                self.mass * self.length
+            )
+            model.dof_damping[6:] += drawn["drivetrain.damping"] * (
+                self.mass * self.length**1.5
+            )
+            model.dof_armature[6:] += drawn["drivetrain.armature"] * (
+                self.mass * self.length**2.0
+            )
         model.actuator_biastype[:] = mujoco.mjtBias.mjBIAS_AFFINE
         model.actuator_gainprm[:, 0] = self.stiffness
         model.actuator_biasprm[:, 1] = -self.stiffness
@@ -137,25 +151,25 @@ def build_worlds(pool: Pool) -> list[PlainWorld]:
     ]
 
 
-def draw_pool() -> Pool:
+def draw_pool(catalogue: Catalogue) -> Pool:
     """One instance per body, over the whole limit ranges, a few without bounce."""
-    catalogue = paper_catalogue()
     rng = np.random.default_rng(11)
-    instances = over_limits().sample(catalogue, NUM_WORLDS, rng)
+    instances = over_limits(catalogue).sample(catalogue, NUM_WORLDS, rng)
     instances["contact.restitution"][::8] = 0.0
     return build_pool(build_robots(), catalogue, instances, np.arange(NUM_WORLDS))
 
 
 def test_starts_are_the_scaled_poses_just_above_the_ground():
-    pool = draw_pool()
+    pool = draw_pool(paper_catalogue())
     starts = [world.expected_start() for world in build_worlds(pool)]
     apart = np.abs(pool.start_qpos - np.array([qpos for qpos, _ in starts])).max()
     assert apart < 1e-12, f"{apart} m or rad"
     assert np.array_equal(pool.start_qvel, np.array([qvel for _, qvel in starts]))
 
 
-def test_64_bodies_and_parameters_move_as_each_does_alone_in_mujoco():
-    pool = draw_pool()
+@pytest.mark.parametrize("catalogue", [paper_catalogue(), WITH_DRIVETRAIN])
+def test_64_bodies_and_parameters_move_as_each_does_alone_in_mujoco(catalogue):
+    pool = draw_pool(catalogue)
     worlds, backend = build_worlds(pool), begin(pool)
     for i, world in enumerate(worlds):
         world.start(pool.start_qpos[i], pool.start_qvel[i])

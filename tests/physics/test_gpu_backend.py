@@ -21,7 +21,12 @@ from gpu_worlds import (
 from test_imported_robot import imported_go2
 from worlds import begin, exact_pool, hold, trajectory, varied_targets
 
-from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.domains import (
+    AtLevels,
+    Catalogue,
+    paper_catalogue,
+    shipped_catalogue,
+)
 from horizon_rl.physics import Backend, Pool, make_backend, sample_pool, torque_bounds
 from horizon_rl.robots import (
     Robot,
@@ -36,18 +41,25 @@ SECOND = 50
 """Control steps."""
 
 
-def draw_pool(robots: list[Robot], n: int, level: float, seed: int = 0) -> Pool:
-    """Draw worlds with all seven groups at one level."""
+def draw_pool(
+    robots: list[Robot],
+    n: int,
+    level: float,
+    seed: int = 0,
+    catalogue: Catalogue | None = None,
+) -> Pool:
+    """Draw worlds with all groups at one level."""
     rng = np.random.default_rng(seed)
-    catalogue = paper_catalogue()
+    catalogue = catalogue or paper_catalogue()
     levels = AtLevels(dict.fromkeys(catalogue.names, level))
     return sample_pool(robots, catalogue, levels, n, rng)
 
 
-def mixed_pool(n: int, level: float, seed: int = 0) -> Pool:
+def mixed_pool(n: int, level: float, seed: int = 0, name: str = "paper") -> Pool:
     """Go2 and three generated bodies."""
     bodies = [load_preset("go2"), *generate(np.random.default_rng(seed), 3)]
-    return draw_pool([build_robot(body) for body in bodies], n, level, seed)
+    robots, catalogue = [build_robot(body) for body in bodies], shipped_catalogue(name)
+    return draw_pool(robots, n, level, seed, catalogue)
 
 
 def assert_same(one: np.ndarray, other: np.ndarray, what: str = "") -> None:
@@ -88,9 +100,21 @@ def assert_close_to_the_cpu(pool: Pool, control_steps: int = SECOND // 2) -> Non
     assert gpu.counters == cpu.counters
 
 
+@pytest.mark.parametrize("name", ["paper", "extended"])
 @pytest.mark.parametrize("level", [0.0, 0.5])
-def test_a_trotting_second_ends_where_the_cpus_does(level):
-    assert_close_to_the_cpu(mixed_pool(8, level), SECOND)
+def test_a_trotting_second_ends_where_the_cpus_does(level, name):
+    assert_close_to_the_cpu(mixed_pool(8, level, name=name), SECOND)
+
+
+def test_dry_friction_has_room_where_only_worlds_have_it():
+    # The model is compiled without friction; its rows must still all fit.
+    pool = mixed_pool(4, 1.0, name="extended")
+    assert pool.fields["dof_frictionloss"][:, 6:].min() > 0.0
+    backend = begin_gpu(pool)
+    for target in varied_targets(pool, 20):
+        backend.step(target)
+    assert backend.counters.overflow == 0
+    assert int(backend._data.nf.numpy().min()) == 12, "rows of friction"
 
 
 @pytest.mark.parametrize(

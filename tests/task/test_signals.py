@@ -1,10 +1,12 @@
 """Sensing: noise, biases and lost readings, as much of each as the world says."""
 
 import numpy as np
+import pytest
 import torch
 from worlds_of_signals import make_pool, record_targets
 
-from horizon_rl.physics import CpuBackend
+from horizon_rl.domains import shipped_catalogue
+from horizon_rl.physics import CpuBackend, privileged_numbers
 from horizon_rl.task import NUM_ACTOR, NoiseCfg, TaskCfg, VelocityEnv, draw_scenarios
 from horizon_rl.task.signals import Sensors
 
@@ -43,6 +45,23 @@ def test_biases_shift_the_readings_of_their_sensor_alone(go2):
         expected = torch.tensor([*gyro, *gravity, *[0.0] * 39]).expand(4, 45)
         torch.testing.assert_close(error, expected, atol=1e-5, rtol=0.0)
         seen, *_ = env.step(torch.zeros(4, 12))
+
+
+def test_the_critic_is_told_each_world_s_values_on_a_fixed_scale(go2):
+    values = {
+        "latency.action_delay": [0.0, 0.03, 0.045, 0.06],
+        "sensing.lost_readings": [0.3, 0.15, 0.0, 0.075],
+        "drivetrain.friction": np.linspace(0.0, 2.0, 48).reshape(4, 12),
+    }
+    _, seen, _ = begin(go2, values)
+    names = list(privileged_numbers(shipped_catalogue("extended")))
+    told = dict(zip(names, seen["privileged"].T.tolist(), strict=True))
+    assert told["latency.action_delay", 0] == pytest.approx([-1.0, 0.0, 0.5, 1.0])
+    assert told["sensing.lost_readings", 0] == pytest.approx([1.0, 0.0, -1.0, -0.5])
+    friction = np.array([told["drivetrain.friction", j] for j in range(12)]).T
+    assert friction.ravel() == pytest.approx(np.linspace(-1.0, 1.0, 48), abs=1e-6)
+    # The policy's own inputs are as many as ever, and hold none of it.
+    assert seen["actor"].shape == (4, 45)
 
 
 def test_an_encoder_bias_shifts_reading_and_motor_alike(go2):

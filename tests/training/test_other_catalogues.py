@@ -14,12 +14,16 @@ from small_runs import (
 )
 
 from horizon_rl.domains import paper_catalogue, parse_catalogue, shipped_catalogue
+from horizon_rl.domains.catalogue import OPTIONAL_GROUPS
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.physics import privileged_numbers
 from horizon_rl.training.transfer import fit_catalogue
 
 ENCODER = "critic.encoder.0.weight"
 
 PAPER, EXTENDED = paper_catalogue(), shipped_catalogue("extended")
+ADDED = sum(p.draws for p in EXTENDED.parameters.values()) - 46
+"""Numbers that the critic is told beyond the paper's 46 draws."""
 
 
 def signals(path, **options):
@@ -48,12 +52,25 @@ def test_a_policy_of_the_paper_s_catalogue_starts_where_it_was(tmp_path):
     for name, value in new.items():
         if name.startswith("actor."):
             assert torch.equal(value, old[name]), name
-    # Five numbers of the body, 46 draws of the paper, then 21 that are not yet known.
-    assert new[ENCODER].shape[1] == old[ENCODER].shape[1] + 21 == 72
+    # Five numbers of the body, 46 draws of the paper, then what is not yet known.
+    assert new[ENCODER].shape[1] == old[ENCODER].shape[1] + ADDED == 51 + ADDED
     assert torch.equal(new[ENCODER][:, :51], old[ENCODER])
     assert not new[ENCODER][:, 51:].any()
     moments = f"adam.{ENCODER}.exp_avg"
     assert torch.equal(new[moments][:, :51], old[moments]) and old[moments].any()
+
+
+def test_every_group_beyond_the_paper_s_trains_and_its_critic_learns_of_it(tmp_path):
+    before = create(tiny(), tmp_path / "before", PAPER)
+    finish(before)
+    cfg = tiny(groups=",".join(OPTIONAL_GROUPS), max_phases=5, min_step=0.5)
+    run = create(cfg, tmp_path / "run", EXTENDED, init=before.checkpoint)
+    assert dict.fromkeys(OPTIONAL_GROUPS, 0.5) in levels(finish(run))
+    # The numbers began without any weight: a draw that varies has earned some.
+    learnt = weights(run)[ENCODER].abs().amax(dim=0)
+    for column, (name, _) in enumerate(privileged_numbers(EXTENDED)):
+        if name.partition(".")[0] in OPTIONAL_GROUPS:
+            assert learnt[column] > 0.0, f"the critic does not see {name}"
 
 
 def test_weights_follow_their_parameters_by_name():

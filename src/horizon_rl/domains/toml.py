@@ -14,7 +14,7 @@ from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import toml_tables
 
 Shipped = Literal["paper", "extended"]
-"""Catalogues that come with the package: the paper's, and one with two groups more."""
+"""Catalogues that come with the package: the paper's, and one with more groups."""
 SHIPPED = get_args(Shipped)
 
 

@@ -141,6 +141,15 @@ def shift_encoders(draft: PoolDraft, bias: np.ndarray) -> None:
     draft.default_pose -= bias
 
 
+def add_to_joints(field: str) -> Callable[[PoolDraft, np.ndarray], None]:
+    """Add to a model field of the twelve joints, which their own numbers stay part of."""
+
+    def add(draft: PoolDraft, values: np.ndarray) -> None:
+        draft.fields[field][:, draft.robot.dof_adr] += values
+
+    return add
+
+
 def set_signal(name: str) -> Callable[[PoolDraft, np.ndarray], None]:
     """Hand a parameter's values on to the task, which acts on signals of that name."""
 
@@ -176,6 +185,9 @@ EFFECTS: dict[str, Effect] = {
     "sensing.lost_readings": Effect(
         set_signal("lost_readings"), low=0.0, high=1.0, draws=1
     ),
+    "drivetrain.friction": Effect(add_to_joints("dof_frictionloss"), low=0.0, draws=12),
+    "drivetrain.damping": Effect(add_to_joints("dof_damping"), low=0.0, draws=12),
+    "drivetrain.armature": Effect(add_to_joints("dof_armature"), low=0.0, draws=12),
 }
 """By full name: the paper's seven groups, then those of the catalogue `extended`."""
 
