@@ -220,7 +220,7 @@ def test_groups_of_another_plan_and_constants_are_refused():
     "wrong", [{"boundary": 0.0}, {"step": 1.5}, {"episodes": -1}, {"narrow": 2.0}]
 )
 def test_settings_out_of_bounds_are_refused(wrong):
-    with pytest.raises(InputError, match=f"adr.{next(iter(wrong))}.*accepted"):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))}.*accepted"):
         AdrCfg(**wrong)
 
 

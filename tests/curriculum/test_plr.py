@@ -227,7 +227,7 @@ limit = [1.0, 1.0]
     ],
 )
 def test_bad_settings_are_refused_by_name(name, value):
-    with pytest.raises(InputError, match=f"plr.{name} is .*accepted"):
+    with pytest.raises(InputError, match=f"{name} is .*accepted"):
         PlrCfg(**{name: value})
 
 

@@ -192,9 +192,9 @@ def test_phase_goes_on_while_it_is_projected_to_pass(trail, hopeful):
         ({"recovery": 1.0}, "recovery is 1"),
         ({"patience": 0}, "patience is 0"),
         ({"min_gain": -0.1}, "min_gain is -0.1"),
-        ({"rungs": ()}, "rungs are none; accepted: at least one"),
-        ({"rungs": (0.5, 0.25)}, "accepted: rising, in 0..1"),
-        ({"rungs": (0.0, 1.0)}, "accepted: rising, in 0..1"),
+        ({"rungs": ()}, "rungs has 0 entries; accepted: 1..100"),
+        ({"rungs": (0.5, 0.25)}, "accepted: rising, above 0"),
+        ({"rungs": (0.0, 1.0)}, "accepted: rising, above 0"),
     ],
 )
 def test_impossible_settings_are_refused(changes, message):

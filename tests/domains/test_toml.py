@@ -59,7 +59,7 @@ BAD = {
     "not TOML": ("groups = [", "not valid TOML"),
     "low above high": (
         PARAMETER + "baseline = [1.1, 0.9]\nlimit = [0.4, 5.0]\n",
-        ":2: groups.mass.parameters.scale.baseline: 1.1..0.9: needs .* the smaller first",
+        ":2: groups.mass.parameters.scale.baseline: 1.1..0.9: needs .* smaller first",
     ),
     "limit inside baseline": (
         PARAMETER + "baseline = [0.9, 1.1]\nlimit = [1.0, 1.05]\n",
@@ -104,7 +104,7 @@ BAD = {
         PARAMETER + "baseline = [false, true]\nlimit = [0, 2]\n",
         "False is not a number",
     ),
-    "no draws": (ONE + "draws = 0\n", "at least 1"),
+    "no draws": (ONE + "draws = 0\n", "draws is 0; accepted: whole numbers, 1..1024"),
     "half a draw": (ONE + "draws = 1.5\n", "not a whole number"),
     "unit of a number": (ONE + "unit = 3\n", "is not a string"),
     "group without parameters": ("[groups.mass]\n", "has no parameters"),

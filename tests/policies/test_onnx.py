@@ -129,6 +129,20 @@ def test_memory_without_an_output_is_refused(tmp_path):
         load_policy(str(path))
 
 
+@pytest.mark.parametrize("sizes", [[1, 10**12], [1, 1001, 1000], [1, 0]])
+def test_memory_that_is_too_large_is_refused_before_it_is_allocated(tmp_path, sizes):
+    nodes = [
+        helper.make_node("MatMul", ["obs", "zeros"], ["action"]),
+        helper.make_node("Identity", ["h"], ["next_h"]),
+    ]
+    inputs, outputs = [("obs", [1, 45]), ("h", sizes)], [("action", [1, 12])]
+    constants = [("zeros", np.zeros((45, 12), np.float32))]
+    outputs += [("next_h", sizes)]
+    file = write_onnx(tmp_path / "a.onnx", inputs, outputs, nodes, constants)
+    with pytest.raises(InputError, match="1,000,000 numbers a robot at most"):
+        load_policy(str(file))
+
+
 def test_what_is_no_onnx_is_refused(tmp_path):
     path = tmp_path / "x.onnx"
     with pytest.raises(InputError, match="No such file"):

@@ -7,9 +7,9 @@ import pytest
 from small_runs import WORLDS, create, finish, read_evidence, tiny
 
 from horizon_rl.cli import main
+from horizon_rl.curriculum import Entry
 from horizon_rl.physics import CpuBackend
 from horizon_rl.show.training_board import TrainingBoard, verdict_line
-from horizon_rl.training.protocols import Iteration
 
 
 @pytest.fixture
@@ -35,14 +35,15 @@ def test_broken_worlds_raise_the_error_and_are_counted(tmp_path, break_worlds, c
     break_worlds(2, WORLDS)
     run = create(cfg, tmp_path / "broken")
     board, shown = TrainingBoard(run), ""
-    for event in run.events():
-        board.add(event)
-        if isinstance(event, Iteration):
-            shown = board.figures()
-        else:
-            entry = event
+    *iterations, entry = run.events()
+    for iteration in iterations:
+        board.add(iteration)
+        shown = board.figures()
     run.close()
+    assert isinstance(entry, Entry)
     healthy, broken = whole.evidence, entry.evidence
+    assert healthy.length and healthy.tracking_error
+    assert broken.length and broken.tracking_error
     assert healthy.unhealthy == 0 and "physics" not in verdict_line(whole)
     # Two worlds break in each of 4 x 5 steps: an episode each.
     assert broken.unhealthy == 40

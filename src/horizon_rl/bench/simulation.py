@@ -21,7 +21,6 @@ from horizon_rl.physics import (
 )
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.robots import REFERENCE, Robot, build_robot, generate, load_preset
-from horizon_rl.support.errors import require
 from horizon_rl.task import (
     NUM_ACTIONS,
     Scenarios,
@@ -104,7 +103,6 @@ def build_env(
 ) -> tuple[VelocityEnv, Scenarios]:
     """Build an environment, and scenarios of so many drawn instances to begin it with."""
     num_envs, num_threads, _, device = sizes
-    require("--envs", num_envs, 1)
     rng = np.random.default_rng(0)
     env = VelocityEnv(make_backend(robots[0], num_envs, device, num_threads), task)
     pool = sample_pool(robots, CATALOGUE, levels, num_rows, rng)

@@ -67,14 +67,14 @@ def main(args: list[str] | None = None) -> int:
         # An OSError is a full disk, a directory taken away: the last commit is intact.
         print(printable(f"horizon: {error}"), file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
-    except RuntimeError as error:
-        # By its name: torch may not even be installed.
-        if type(error).__name__ != "OutOfMemoryError":
+    except (RuntimeError, MemoryError) as error:
+        # By its words: torch may not even be installed.
+        on_gpu = type(error).__name__ == "OutOfMemoryError"
+        if not (on_gpu or isinstance(error, MemoryError) or "allocate" in str(error)):
             raise
-        print(
-            "horizon: the memory of the GPU is full: take fewer worlds, or --device cpu",
-            file=sys.stderr,
-        )
+        where = "of the GPU is full: take fewer worlds, or --device cpu"
+        where = where if on_gpu else "is full: take fewer worlds, or smaller networks"
+        print(f"horizon: the memory {where}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("horizon: interrupted", file=sys.stderr)

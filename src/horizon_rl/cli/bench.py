@@ -10,7 +10,8 @@ from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.timing import Sizes, append_record
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.show.table import Table
-from horizon_rl.support.errors import needs_extra, require
+from horizon_rl.support.bounds import NumWorlds, Threads, Within
+from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.records import encode
 
 
@@ -18,7 +19,7 @@ from horizon_rl.support.records import encode
 class Bench:
     """What every measurement takes."""
 
-    repeats: int = 7
+    repeats: Annotated[int, Within(1, 1000)] = 7
     """Measurements to take the median of, after one to warm up."""
     json: bool = False
     """Print JSON instead of a table."""
@@ -35,11 +36,11 @@ class CurriculumBench(Bench):
 class PhysicsBench(Bench):
     """Measure the bare backend, beside a plain loop over the engine."""
 
-    envs: int = 256
+    envs: NumWorlds = 256
     """Worlds."""
     device: str = "auto"
     """Where: auto is the GPU where there is one, else the CPU; cpu, cuda, cuda:1, ..."""
-    threads: int = 0
+    threads: Threads = 0
     """Threads of the engine on a CPU; 0 is one per core."""
 
 
@@ -78,7 +79,6 @@ class BenchCmd:
 
 def run(cmd: BenchCmd) -> None:
     part = cmd.part
-    require("--repeats", part.repeats, 1)
     title, figures = _measure(part)
     if part.save:
         append_record(part.save, encode(part), figures)

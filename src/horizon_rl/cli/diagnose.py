@@ -9,6 +9,7 @@ from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
 from horizon_rl.runs.journal import replay
+from horizon_rl.support.bounds import Count
 from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.records import encode
 
@@ -24,7 +25,7 @@ class DiagnoseCmd:
     ]
     """Directories of curriculum runs, their journals, or shipped policies with a run
     of their own; all are pooled."""
-    horizon: int = 3
+    horizon: Count = 3
     """Decisions ahead over which the gain of difficulty is taken."""
     json: bool = False
     """Print JSON instead of a table."""

@@ -156,7 +156,6 @@ def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     """Refuse what cannot end well before the long work begins."""
     if not cmd.policies:
         raise InputError("name at least one policy: a checkpoint, a run, ...")
-    require("--threads", cmd.threads, 0)
     suite = suites[0]
     if cmd.episodes is not None:
         require("--episodes", cmd.episodes, 1, suite.num_episodes, whole=True)

@@ -8,6 +8,7 @@ import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
 from horizon_rl.evaluation.draws import Draw
+from horizon_rl.support.bounds import NumScenarios, Share, Threads
 
 ADVANCED = (
     *("curve_groups", "explain", "figures", "markdown", "fresh", "threads"),
@@ -30,12 +31,12 @@ class EvalCmd:
     """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
     columns: tuple[str, ...] = ()
     """Columns of the suite to run, as mass,all; without it, all of them."""
-    severity: tuple[float, ...] = ()
+    severity: tuple[Share, ...] = ()
     """Level of the groups that are shifted, 0..1; several give a table each. Without
     it, 1, or what a suite of your own says."""
     draw: Draw = "dev"
     """Which scenarios: dev to tune and compare by, test to publish, once."""
-    episodes: int | None = None
+    episodes: NumScenarios | None = None
     """Scenarios per column, the first ones of each; without it, all: 1024 in the
     built-in suites. The time it takes is in proportion to it."""
     robot: str | None = None
@@ -60,6 +61,6 @@ class EvalCmd:
     device: str = "auto"
     """cpu, cuda or cuda:1; auto takes a GPU where there is one. Only the CPU repeats
     results to the bit."""
-    threads: int = 0
+    threads: Threads = 0
     """Threads of the engine on the CPU; 0 is one per core."""
     catalogue: CatalogueFlag = None

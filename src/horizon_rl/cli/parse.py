@@ -23,7 +23,9 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from horizon_rl.support.bounds import check_bounds
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value
 from horizon_rl.support.toml_text import to_toml, toml_tables
 
@@ -70,6 +72,7 @@ def parse(name: str, module: ModuleType, kind: type, args: Sequence[str]) -> Any
         if helps and stop.code == 0:
             print(MORE * (hidden is not None) + FILES * takes_files, end="")
         raise
+    check_bounds(cmd)
     if chosen.print_config:
         print(to_toml(_flatten(cmd)), end="")
         return None
@@ -87,8 +90,8 @@ def _default(
     if file is None:
         return usual(args) if usual else None
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(file)
+    except InputError as error:
         raise InputError(f"--config {file}: {error}") from error
     with toml_tables(text, str(file)) as tables:
         given = _plain_keys(tables)

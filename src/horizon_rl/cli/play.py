@@ -16,7 +16,7 @@ from horizon_rl.cli.common import (
 )
 from horizon_rl.cli.play_flags import PlayCmd
 from horizon_rl.policies.shipped import model_names
-from horizon_rl.support.errors import InputError, needs_extra, require
+from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("viewer"):
     from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
@@ -87,11 +87,6 @@ def _check(cmd: PlayCmd) -> None:
         from horizon_rl.viewer.native import check_display
 
         check_display()
-    if cmd.seconds is not None:
-        require("--seconds", cmd.seconds, 0.02, 600.0)
-    for value in cmd.command or ():
-        require("--command", value, -5.0, 5.0)
-    require("--port", cmd.port, 0, 65535)
     if cmd.video or (cmd.montage and not cmd.picture):
         video = cmd.video or Path("montage.mp4")
         check_file("--video", video)

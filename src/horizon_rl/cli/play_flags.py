@@ -7,8 +7,11 @@ from typing import Annotated
 import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
+from horizon_rl.support.bounds import Port, Within
 
 ADVANCED = ("montage", "picture", "size", "fps", "native", "host", "port", "catalogue")
+
+Speed = Annotated[float, Within(-5.0, 5.0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class PlayCmd:
     """Preset, intervention (go2+stilts) or MJCF file; without it, go2."""
     scenario: str | None = None
     """Scenario of a suite, SUITE:COLUMN[@SEVERITY][#NUMBER]: ood:all@0.5#17."""
-    command: tuple[float, float, float] | None = None
+    command: tuple[Speed, Speed, Speed] | None = None
     """Forward and left, m/s, and turn, rad/s, to begin with; without it 0.8 0 0, or what
     the scenario asks for."""
     video: Path | None = None
@@ -35,17 +38,17 @@ class PlayCmd:
     """Film and draw the paper's seven robots, to --video and --picture."""
     picture: Path | None = None
     """PNG file of the montage: every robot at several instants."""
-    seconds: float | None = None
+    seconds: Annotated[float, Within(0.02, 600.0)] | None = None
     """Length of a video; without it, the whole scenario, or 10 s."""
     size: str | None = None
     """Size of a video, 960x540."""
-    fps: float | None = None
+    fps: Annotated[float, Within(1.0, 50.0)] | None = None
     """Frames per second of a video; without it 25, and 12.5 in a GIF."""
     native: bool = False
     """Open MuJoCo's own window; needs a screen."""
     host: str = "127.0.0.1"
     """Address to serve the page on; 0.0.0.0 lets others in whom you give the page's
     whole address."""
-    port: int = 8080
+    port: Port = 8080
     """Port of the page; the next free one if it is taken."""
     catalogue: CatalogueFlag = None

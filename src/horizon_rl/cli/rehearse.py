@@ -35,8 +35,9 @@ from horizon_rl.show.board import board
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import save_figure
 from horizon_rl.show.table import Table
+from horizon_rl.support.bounds import Within
 from horizon_rl.support.durable import write_file
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps
 
 ADVANCED = ("catalogue", "pace")
@@ -59,16 +60,15 @@ class RehearseCmd:
     methods: str = ""
     """With --compare: which, with commas between them; without it HORIZON, the paper's
     rule, its ablations, the controls, and the peers that are installed."""
-    seeds: int = 5
+    seeds: Annotated[int, Within(1, 1000)] = 5
     """With --compare: seeds to average over."""
-    pace: float = 0.05
+    pace: Annotated[float, Within(0.0, 60.0)] = 0.05
     """Seconds to show each phase for, in a terminal; 0 is full speed."""
     json: bool = False
     """Print JSON instead of tables."""
 
 
 def run(cmd: RehearseCmd) -> None:
-    require("--pace", cmd.pace, 0.0, 60.0)
     if cmd.compare:
         _compare(cmd)
         return
@@ -156,7 +156,6 @@ def _print_summary(
 
 
 def _compare(cmd: RehearseCmd) -> None:
-    require("--seeds", cmd.seeds, 1)
     if cmd.resume or cmd.run:
         raise InputError("--compare keeps no run: leave out --run and --resume")
     methods = tuple(filter(None, cmd.methods.split(",")))

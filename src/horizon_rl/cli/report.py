@@ -10,7 +10,7 @@ from horizon_rl.cli.report_flags import ReportCmd
 from horizon_rl.policies.shipped import read_model, shipped_runs
 from horizon_rl.runs.find import find_journals, spell_run
 from horizon_rl.runs.journal import read_header
-from horizon_rl.support.errors import needs_extra, require
+from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
@@ -22,7 +22,6 @@ with needs_extra("train"):
 
 
 def run(cmd: ReportCmd) -> None:
-    require("--evaluate", cmd.evaluate, 0, whole=True)
     kept, beside = _split_runs(cmd.runs)
     sources = find_sources(kept)
     records = beside + [

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from horizon_rl.support.bounds import NumScenarios
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCmd:
@@ -25,6 +27,6 @@ class ReportCmd:
     cost_curve: Path | None = None
     """Success of checkpoints on the way, a JSON list of rows with method, seed,
     env_steps and success."""
-    evaluate: int = 0
+    evaluate: NumScenarios = 0
     """Scenarios per column to evaluate what is missing with, of the curve and of suite
     interventions; 0 shows what is at hand."""

@@ -1,6 +1,5 @@
 """`horizon robots`: the bodies at hand, their numbers and their looks."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from horizon_rl.robots import Morphology, Robot
 from horizon_rl.show.robot_sheet import save_robots
 from horizon_rl.show.table import Table, tabulate
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_text
+from horizon_rl.support.records import decode_value, loads
 
 MOTORS = (
     *("torque_limit_nm", "velocity_limit_rad_s"),
@@ -167,8 +168,8 @@ def _of_one_leg(values: np.ndarray | None) -> list[float] | None:
 
 def _read_joints(path: Path) -> dict[str, str]:
     try:
-        return dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        return decode_value(dict[str, str], loads(read_text(path)))
+    except InputError as error:
         raise InputError(
             f'--joints {path}: needs a JSON object such as {{"FL_hip": "..."}}: {error}'
         ) from error

@@ -26,7 +26,6 @@ from horizon_rl.support.errors import (
     NonFiniteError,
     RunError,
     needs_extra,
-    require,
 )
 
 with needs_extra("train"):
@@ -44,7 +43,6 @@ LOG_EVERY_S = 15.0
 
 
 def run(cmd: TrainCmd) -> None:
-    require("table", cmd.table, 0)
     with join(cmd.device) as ranks:
         run = _resume(cmd, cmd.resume, ranks) if cmd.resume else _create(cmd, ranks)
         try:

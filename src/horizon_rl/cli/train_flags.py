@@ -11,6 +11,7 @@ import tyro
 from horizon_rl.cli.common import CatalogueFlag
 from horizon_rl.runs.find import RUNS
 from horizon_rl.runs.paths import journals_under
+from horizon_rl.support.bounds import NumScenarios
 from horizon_rl.support.errors import InputError, needs_extra, unknown
 
 with needs_extra("train"):
@@ -60,7 +61,7 @@ class TrainCmd:
     """Where to simulate and learn: auto is the GPU where there is one, else the CPU;
     cpu, cuda, cuda:1, ... A resumed run may take another. Of several ranks (torchrun),
     each takes the GPU of its own number."""
-    table: int = 128
+    table: NumScenarios = 128
     """Scenarios a column of the table at the end, which compares the run's end with its
     start out of distribution; 0: no table."""
     wandb: bool = False

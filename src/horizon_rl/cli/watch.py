@@ -9,7 +9,7 @@ from horizon_rl.cli.watch_flags import WatchCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import newest_journal
 from horizon_rl.support.addresses import is_loopback
-from horizon_rl.support.errors import InputError, needs_extra, require
+from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("train"):
     from horizon_rl.cli.report import find_sources
@@ -22,7 +22,6 @@ WAIT_S = 30.0
 
 
 def run(cmd: WatchCmd) -> None:
-    require("--port", cmd.port, 0, 65535, whole=True)
     source = _wait_for_run(cmd.run)
     # First: a port that is taken is said at once, before the figures are drawn.
     with PageServer(cmd.host, cmd.port) as server:

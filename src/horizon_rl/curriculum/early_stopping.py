@@ -9,12 +9,13 @@ merely likely.
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from horizon_rl.curriculum.config import GateCfg
 from horizon_rl.curriculum.evidence import Episodes
+from horizon_rl.support.bounds import Bounded, Share, Within
 from horizon_rl.support.errors import InputError
 
 Look = Literal["go on", "judge", "abort"]
@@ -22,30 +23,25 @@ Look = Literal["go on", "judge", "abort"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyCfg:
+class EarlyCfg(Bounded):
     """When to look into a running phase, and what it takes to end it there."""
 
-    looks: tuple[float, ...] = ()
+    looks: Annotated[tuple[Share, ...], Within(0, 1000)] = ()
     """Shares of the phase at which to look, rising, below 1; empty: never."""
-    error: float = 0.05
+    error: Annotated[float, Within(1e-12, 0.499)] = 0.05
     """Total probability, over all looks, of an early pass that gate L would fail."""
-    collapse: float = 0.25
+    collapse: Share = 0.25
     """Abort if the mean episode length is below this share of the longest."""
-    min_episodes: int = 100
+    min_episodes: Annotated[int, Within(2, 1_000_000)] = 100
     """Episodes a look needs to say anything at all."""
 
     def __post_init__(self):
+        super().__post_init__()
         inside = all(0.0 < share < 1.0 for share in self.looks)
         if not inside or list(self.looks) != sorted(set(self.looks)):
             raise InputError(
                 f"looks are {self.looks}; accepted: rising, between 0 and 1"
             )
-        if self.min_episodes < 2:
-            raise InputError(
-                f"min_episodes is {self.min_episodes}; accepted: at least 2"
-            )
-        if not 0.0 < self.error < 0.5:
-            raise InputError(f"error is {self.error:g}; accepted: above 0, below 0.5")
 
 
 def spent_error(share: float, error: float) -> float:

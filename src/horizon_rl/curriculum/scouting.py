@@ -7,11 +7,13 @@ All functions are pure.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from horizon_rl.curriculum.evidence import Evidence
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.bounds import Amount, Bounded, Count, CountOrNone, Share, Within
+from horizon_rl.support.errors import InputError
 
 Levels = dict[str, float]
 BEYOND = "beyond"
@@ -59,51 +61,42 @@ class Recovery:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeapCfg:
+class LeapCfg(Bounded):
     """How the governor scouts, leaps, waits and gives up."""
 
-    recovery: float = 0.5
+    recovery: Annotated[float, Within(0.0, 0.99)] = 0.5
     """Share of the survival that a leap costs, as scouts show it, which one phase is
     expected to win back: at first, and at most. Leaps that win back less lower it."""
-    ready: float = 0.9
+    ready: Share = 0.9
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
-    min_gain: float = 0.02
+    min_gain: Share = 0.02
     """Least gain of the mean level that is worth a leap."""
-    rungs: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0)
+    rungs: Annotated[tuple[Share, ...], Within(1, 100)] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
-    last_leap: float = 0.7
+    last_leap: Share = 0.7
     """No leap begins once this share of the run's env steps is spent: the rest makes
     sure of what is mastered, while the noise goes down."""
-    patience: int = 6
+    patience: Count = 6
     """Phases that one leap may take while it improves."""
-    patience_lost: int = 3
+    patience_lost: Count = 3
     """Phases that it may take where gate C alone fails."""
-    sigmas: float = 1.0
+    sigmas: Amount = 1.0
     """Gate L is a test: a miss by less than so many standard errors is none."""
-    margin: float = 0.25
+    margin: Amount = 0.25
     """Gate C: allowed growth of the error, and loss of return, of one leap, as shares.
     Of every size of body too."""
-    anchor_margin: float = 1.25
+    anchor_margin: Amount = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
-    idle_phases: int = 10
+    idle_phases: CountOrNone = 10
     """Proposals in a row that may gain no level before a run ends that has no limit of
     env steps; and phases that a consolidation may wait for gate L."""
 
     def __post_init__(self):
-        require("recovery", self.recovery, 0.0, 0.99)
-        require("last_leap", self.last_leap, 0.0, 1.0)
-        require("ready", self.ready, 0.0, 1.0)
-        require("patience", self.patience, 1, whole=True)
-        require("patience_lost", self.patience_lost, 1, whole=True)
-        require("idle_phases", self.idle_phases, 0, whole=True)
-        for name in ("min_gain", "sigmas", "margin", "anchor_margin"):
-            require(name, getattr(self, name), 0.0)
+        super().__post_init__()
         rising = list(self.rungs) == sorted(set(self.rungs))
-        if not rising or not all(0.0 < rung <= 1.0 for rung in self.rungs):
-            raise InputError(f"rungs are {self.rungs}; accepted: rising, in 0..1")
-        if not self.rungs:
-            raise InputError("rungs are none; accepted: at least one")
+        if not rising or self.rungs[0] == 0.0:
+            raise InputError(f"rungs are {self.rungs}; accepted: rising, above 0")
 
     @property
     def num_scouted(self) -> int:

@@ -1,9 +1,12 @@
 """A physical quantity, and the ranges the curriculum moves it between."""
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
+from horizon_rl.support.bounds import HUGE, Bounded, Within
 from horizon_rl.support.errors import InputError
+
+Power = Annotated[float, Within(-10.0, 10.0)]
 
 
 @dataclass(frozen=True)
@@ -14,9 +17,8 @@ class Range:
     high: float
 
     def __post_init__(self):
-        finite = math.isfinite(self.low) and math.isfinite(self.high)
-        if not (finite and self.low <= self.high):
-            raise InputError(f"{self}: needs two finite numbers, the smaller first")
+        if not -HUGE <= self.low <= self.high <= HUGE:
+            raise InputError(f"{self}: needs two numbers up to {HUGE:g}, smaller first")
 
     def __str__(self) -> str:
         return f"{self.low:g}..{self.high:g}"
@@ -47,18 +49,18 @@ def _between(a: float, b: float, t: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
+class Parameter(Bounded):
     """One physical quantity: near-nominal `baseline`, and `limit`, the search region."""
 
     name: str
     baseline: Range
     limit: Range
     unit: str = ""
-    draws: int = 1
+    draws: Annotated[int, Within(1, 1024)] = 1
     """Independent draws per instance: 3 for one per axis, 12 for one per joint."""
-    mass_power: float = 0.0
+    mass_power: Power = 0.0
     """How the quantity grows with a body's mass, the reference body's being 1 ..."""
-    length_power: float = 0.0
+    length_power: Power = 0.0
     """... and with its leg length, so that a level means the same difficulty."""
     about: str = ""
     """One line for a reader: what the quantity is and where it acts."""
@@ -66,13 +68,12 @@ class Parameter:
     """What applies it, FILE.py:NAME or MODULE:NAME; empty: the package itself does."""
 
     def __post_init__(self):
+        super().__post_init__()
         if not self.limit.contains(self.baseline):
             raise InputError(
                 f"limit {self.limit} does not contain baseline {self.baseline}: "
                 "a level only ever widens the range"
             )
-        if self.draws < 1:
-            raise InputError(f"draws is {self.draws}: at least 1 is needed")
 
     def range_at(self, level: float) -> Range:
         return self.baseline.toward(self.limit, level)

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import toml_tables
 
@@ -55,11 +56,10 @@ def load_catalogue(source: Path | str) -> Catalogue:
     if str(source) in SHIPPED:
         return shipped_catalogue(str(source))
     try:
-        text = Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
+        text = read_text(Path(source))
+    except InputError as error:
         raise InputError(
-            f"cannot read catalogue {source}: {why}. Accepted: {', '.join(SHIPPED)}, "
+            f"cannot read catalogue {source}: {error}. Accepted: {', '.join(SHIPPED)}, "
             "or a TOML file"
         ) from error
     return parse_catalogue(text, source=str(source))

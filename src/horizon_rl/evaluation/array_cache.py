@@ -18,6 +18,8 @@ from warnings import warn
 import numpy as np
 
 from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_arrays
 from horizon_rl.support.records import dumps
 
 ENGINES = (
@@ -66,9 +68,9 @@ class ArrayCache:
         if path is None or not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in names}
-        except Exception as error:  # A zip file can be damaged in many ways.
+            arrays = read_arrays(path)
+            return {name: arrays[name] for name in names}
+        except (InputError, KeyError) as error:
             warn(f"{path} is damaged and left out: {error}", stacklevel=2)
             return None
 

@@ -1,6 +1,5 @@
 """Success out of distribution beside runs: from evaluations, and against cost."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from horizon_rl.evaluation.statistics import Spread, spread_by_column
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.runs.read import NUMBER, RunFiles, find
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.records import loads
 
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
 """What success out of distribution is where there is no curve."""
@@ -179,8 +179,8 @@ def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread 
 
 def read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return loads(file.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not JSON: {error}") from error
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error

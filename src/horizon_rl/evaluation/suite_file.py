@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from horizon_rl.domains import Catalogue, Range, paper_catalogue
 from horizon_rl.evaluation.draws import Draw
@@ -11,7 +11,9 @@ from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.physics import effects_of
 from horizon_rl.physics.motors import Motors
 from horizon_rl.robots import REFERENCE, load_robot
+from horizon_rl.support.bounds import Bounded, Seed, Share, Within
 from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, flatten, inside
 from horizon_rl.support.toml_text import toml_tables
 from horizon_rl.task import SuccessCfg, TaskCfg
@@ -20,27 +22,27 @@ BUILT_IN = ("ood", "compositions", "interventions", "robots")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnTable:
+class ColumnTable(Bounded):
     """A column as a file has it."""
 
     robot: str | None = None
     motors: Motors | None = None
     groups: tuple[str, ...] = ()
     """Groups at the suite's severity; `all` stands for all of them."""
-    levels: dict[str, float] = field(default_factory=dict)
+    levels: dict[str, Share] = field(default_factory=dict)
     """Groups at levels of their own."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """Exact values and ranges; `mass.scale = 5.0` and `"mass.scale" = 5.0` are one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuiteTable:
+class SuiteTable(Bounded):
     """A suite as a file has it."""
 
     about: str = ""
-    episodes: int = 1024
-    seed: int = 0
-    severity: float | None = None
+    episodes: Annotated[int, Within(1, 100_000)] = 1024
+    seed: Seed = 0
+    severity: Share | None = None
     robots: tuple[str, ...] = ()
     motors: Motors = "scaled"
     task: TaskCfg = field(default_factory=TaskCfg)
@@ -65,14 +67,15 @@ def load_suite(
         draw: Which scenarios.
     """
     if source in BUILT_IN:
-        file = files("horizon_rl.evaluation") / "suites" / f"{source}.toml"
+        folder = Path(str(files("horizon_rl.evaluation")))
+        file = folder / "suites" / f"{source}.toml"
     elif source.endswith(".toml"):
         file = Path(source)
     else:
         raise InputError(f"{unknown('suite', source, BUILT_IN)}, or a .toml file")
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(file)
+    except InputError as error:
         raise InputError(f"cannot read {source}: {error}") from error
     with toml_tables(text, source) as tables:
         table = decode_value(SuiteTable, tables)
@@ -82,9 +85,6 @@ def load_suite(
             raise InputError(f"{source} has no severity: no column of it shifts groups")
         level = 1.0 if wanted is None else wanted
         require("severity", level, 0.0, 1.0)
-        # Times so short that they round to no control step at all.
-        if table.task.max_steps < 1 or table.task.hold_steps < 1:
-            raise FieldError("episode_s and command.hold_s: at least 0.02 s", ("task",))
         return Suite(
             name=Path(source).stem,
             columns=_make_columns(table, level, robot, catalogue or paper_catalogue()),

@@ -5,7 +5,6 @@ enough about its making to go on, to be evaluated, or to be refused with a reaso
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from safetensors.torch import load, save
 from horizon_rl import __version__
 from horizon_rl.support.durable import write_directory
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode, dumps, encode
+from horizon_rl.support.records import decode, dumps, encode, loads
 
 SCHEMA = 1
 """Version of the format; grows when it changes."""
@@ -79,13 +78,13 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """Read and verify a checkpoint; a bad one is refused with file and cause."""
     record, weights = path / RECORD, path / WEIGHTS
     try:
-        data, content = json.loads(record.read_text()), weights.read_bytes()
+        data, content = loads(record.read_bytes()), weights.read_bytes()
     except OSError as error:
         raise InputError(
             f"cannot read {error.filename}: {error.strerror}. A checkpoint is a "
             f"directory with {WEIGHTS} and {RECORD}"
         ) from error
-    except ValueError as error:
+    except InputError as error:
         raise InputError(f"{record} is damaged: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:

@@ -1,31 +1,41 @@
 """Settings of actors, critic and PPO; the defaults are the paper's tables."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
+from horizon_rl.support.bounds import (
+    HUGE,
+    Amount,
+    Bounded,
+    Positive,
+    Share,
+    Width,
+    Widths,
+    Within,
+)
 from horizon_rl.support.errors import InputError, require
 
 Activation = Literal["gelu", "elu", "relu", "tanh"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerCfg:
+class TransformerCfg(Bounded):
     """A decoder-only transformer over the recent past."""
 
-    num_layers: int = 1
+    num_layers: Annotated[int, Within(1, 64)] = 1
     """Decoder layers. Every layer looks back one window: the actor sees
     `num_layers * window` steps."""
-    embedding_dim: int = 128
+    embedding_dim: Width = 128
     """Width of a token."""
-    num_heads: int = 8
+    num_heads: Annotated[int, Within(1, 1024)] = 8
     """Attention heads; each is `embedding_dim / num_heads` wide."""
-    feedforward_dim: int = 512
+    feedforward_dim: Width = 512
     """Width inside a layer's feed-forward part."""
-    window: int = 127
+    window: Annotated[int, Within(1, 4096)] = 127
     """Past steps that a layer attends to, beside the current one."""
-    rope_base: float = 10000.0
+    rope_base: Annotated[float, Within(1.0, HUGE)] = 10000.0
     """Base of the rotary position embedding."""
-    initial_std: float = 1.2
+    initial_std: Annotated[float, Within(1e-6, 1e3)] = 1.2
     """Standard deviation of the action noise at the start; learned from there."""
     std_parameter: Literal["scalar", "log"] = "scalar"
     """What is learned of it: itself, or its logarithm."""
@@ -34,13 +44,11 @@ class TransformerCfg:
     privileged_groups: tuple[str, ...] = ()
     """Groups that it encodes as they are, as the critic does: with `privileged` it is an
     oracle, which knows the instance and cannot be deployed."""
-    encoder_dim: int = 64
+    encoder_dim: Width = 64
     """Width of the layer that encodes the privileged groups, if there are any."""
 
     def __post_init__(self):
-        _require(self, 1, "num_layers", "embedding_dim", "num_heads", "feedforward_dim")
-        _require(self, 1, "window", "rope_base", "encoder_dim")
-        _require(self, 1e-6, "initial_std")
+        super().__post_init__()
         if self.embedding_dim % (2 * self.num_heads):
             raise InputError(
                 f"embedding_dim is {self.embedding_dim}; it must be a multiple of twice"
@@ -59,14 +67,14 @@ class TransformerCfg:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MlpCfg:
+class MlpCfg(Bounded):
     """An actor without memory: the ablation."""
 
-    hidden_dims: tuple[int, ...] = (512, 256, 128)
+    hidden_dims: Widths = (512, 256, 128)
     """Widths of the hidden layers."""
     activation: Activation = "gelu"
     """Between the layers."""
-    initial_std: float = 1.2
+    initial_std: Annotated[float, Within(1e-6, 1e3)] = 1.2
     """Standard deviation of the action noise at the start; learned from there."""
     std_parameter: Literal["scalar", "log"] = "scalar"
     """What is learned of it: itself, or its logarithm."""
@@ -75,25 +83,20 @@ class MlpCfg:
     privileged_groups: tuple[str, ...] = ()
     """Groups that it encodes as they are, as the critic does: with `privileged` it is an
     oracle, which knows the instance and cannot be deployed."""
-    encoder_dim: int = 64
+    encoder_dim: Width = 64
     """Width of the layer that encodes the privileged groups, if there are any."""
-
-    def __post_init__(self):
-        _require_widths(self.hidden_dims)
-        _require(self, 1, "encoder_dim")
-        _require(self, 1e-6, "initial_std")
 
 
 ActorCfg = TransformerCfg | MlpCfg
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticCfg:
+class CriticCfg(Bounded):
     """The value function, which may know the instance."""
 
-    hidden_dims: tuple[int, ...] = (512, 256, 128)
+    hidden_dims: Widths = (512, 256, 128)
     """Widths of the hidden layers."""
-    encoder_dim: int = 64
+    encoder_dim: Width = 64
     """Width of the layer that encodes the privileged group."""
     activation: Activation = "gelu"
     """Between the layers."""
@@ -102,52 +105,48 @@ class CriticCfg:
     privileged_groups: tuple[str, ...] = ("privileged",)
     """Groups that it encodes as they are, without the normaliser."""
 
-    def __post_init__(self):
-        _require_widths(self.hidden_dims)
-        _require(self, 1, "encoder_dim")
-
 
 @dataclass(frozen=True, kw_only=True)
-class PpoCfg:
+class PpoCfg(Bounded):
     """Proximal policy optimisation."""
 
-    num_steps: int = 24
+    num_steps: Annotated[int, Within(1, 4096)] = 24
     """Steps that each environment contributes to an update."""
-    num_epochs: int = 8
+    num_epochs: Annotated[int, Within(1, 1000)] = 8
     """Passes over the collected steps."""
-    num_minibatches: int = 4
+    num_minibatches: Annotated[int, Within(1, 65_536)] = 4
     """Parts into which a pass cuts them."""
     reshuffle: bool = True
     """Cut them differently in every pass; upstream cuts once."""
-    learning_rate: float = 5e-5
+    learning_rate: Positive = 5e-5
     """Adam's step size at the start."""
     schedule: Literal["adaptive", "fixed"] = "adaptive"
     """Whether the learning rate follows the measured KL divergence."""
-    target_kl: float = 0.01
+    target_kl: Positive = 0.01
     """KL divergence per minibatch that the adaptive schedule steers to."""
-    min_learning_rate: float = 1e-5
+    min_learning_rate: Positive = 1e-5
     """The adaptive schedule goes no lower."""
-    max_learning_rate: float = 1e-3
+    max_learning_rate: Positive = 1e-3
     """The adaptive schedule goes no higher. Upstream's bound of 1e-2 is reached from
     5e-5 within one update."""
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount factor."""
-    lam: float = 0.95
+    lam: Share = 0.95
     """Decay of generalised advantage estimation."""
-    clip: float = 0.2
+    clip: Positive = 0.2
     """Range of the probability ratio, and of the value's change."""
     clip_value_loss: bool = True
     """Clip the change of the value too."""
-    value_coef: float = 1.0
+    value_coef: Amount = 1.0
     """Weight of the value loss."""
-    entropy_coef: float = 0.01
+    entropy_coef: Amount = 0.01
     """Weight of the entropy bonus."""
-    final_entropy_coef: float | None = None
+    final_entropy_coef: Amount | None = None
     """Its weight at the end of a run that has a budget of env steps; without it, the same
     throughout. Noise explores while ranges widen, and blurs the tracking in the end."""
-    anneal_from: float = 0.7
+    anneal_from: Annotated[float, Within(0.0, 0.99)] = 0.7
     """Share of those env steps from which on it changes, evenly."""
-    max_grad_norm: float = 1.0
+    max_grad_norm: Positive = 1.0
     """Gradients are scaled down to this norm, actor's and critic's apart."""
     bf16: bool = False
     """Let networks run in bfloat16 in updates; weights, losses and acting stay in single
@@ -158,14 +157,7 @@ class PpoCfg:
     than the one that acted, a KL divergence of 1e-6 or more; with bf16, 1e-4."""
 
     def __post_init__(self):
-        _require(self, 1, "num_steps", "num_epochs", "num_minibatches")
-        _require(self, 1e-12, "target_kl", "clip", "max_grad_norm", "min_learning_rate")
-        _require(self, 0.0, "value_coef", "entropy_coef")
-        require("gamma", self.gamma, 0.0, 1.0)
-        require("anneal_from", self.anneal_from, 0.0, 0.99)
-        if self.final_entropy_coef is not None:
-            require("final_entropy_coef", self.final_entropy_coef, 0.0)
-        require("lam", self.lam, 0.0, 1.0)
+        super().__post_init__()
         lowest, highest = self.min_learning_rate, self.max_learning_rate
         require("max_learning_rate", highest, lowest)
         require("learning_rate", self.learning_rate, lowest, highest)
@@ -179,20 +171,15 @@ class PpoCfg:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistillCfg:
+class DistillCfg(Bounded):
     """How a student learns from teachers; passes and minibatches are PPO's."""
 
     mode: Literal["dagger", "offline"] = "dagger"
     """Who acts: the student, or the teachers, whose data do not depend on it."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """Adam's step size, throughout."""
-    ppo_from: float | None = None
+    ppo_from: Share | None = None
     """Share of the run's own env steps from which PPO takes over; without it, never."""
-
-    def __post_init__(self):
-        _require(self, 1e-12, "learning_rate")
-        if self.ppo_from is not None:
-            require("ppo_from", self.ppo_from, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,13 +206,3 @@ class LearnerCfg:
     def compiles(self, part: Literal["task", "update"]) -> bool:
         """Tell whether a part is to be compiled."""
         return self.compile in (part, "all")
-
-
-def _require(cfg: object, low: float, *names: str) -> None:
-    for name in names:
-        require(name, getattr(cfg, name), low)
-
-
-def _require_widths(hidden_dims: tuple[int, ...]) -> None:
-    if not hidden_dims or min(hidden_dims) < 1:
-        raise InputError(f"hidden_dims is {hidden_dims}; accepted: widths of 1 or more")

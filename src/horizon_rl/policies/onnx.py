@@ -1,6 +1,6 @@
 """ONNX files as policies: ours, and those of stacks that export the same way."""
 
-import json
+import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from horizon_rl.policies.onnx_file import check_content
 from horizon_rl.policies.onnx_graph import METADATA
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode
+from horizon_rl.support.records import decode, loads
 from horizon_rl.task import NUM_ACTOR
 
 TYPES = {
@@ -22,6 +22,8 @@ TYPES = {
     "tensor(int32)": np.int32,
     "tensor(bool)": np.bool_,
 }
+MAX_MEMORY = 1_000_000
+"""Numbers that an input may remember of one robot: it is allocated for every world."""
 
 OnnxMemory = dict[str, np.ndarray]
 """What one call of the file remembers for the next, by the name of its input."""
@@ -61,10 +63,12 @@ class OnnxPolicy:
         self._sources = {x.name: _output_of(x.name, self.outputs) for x in inputs[1:]}
         for x in inputs[1:]:
             sizes = x.shape if self._is_for_one else x.shape[1:]
-            if x.type not in TYPES or not all(isinstance(size, int) for size in sizes):
+            fixed = all(isinstance(size, int) and size > 0 for size in sizes)
+            if x.type not in TYPES or not fixed or math.prod(sizes) > MAX_MEMORY:
                 raise InputError(
                     f"its input '{x.name}' is {x.type} of shape {x.shape}; accepted: "
-                    f"fixed sizes and {', '.join(TYPES)}"
+                    f"fixed sizes, {MAX_MEMORY:,} numbers a robot at most, and "
+                    f"{', '.join(TYPES)}"
                 )
         self._types = {x.name: TYPES[x.type] for x in inputs[1:]}
         self._num_worlds = 0
@@ -128,8 +132,8 @@ class OnnxPolicy:
 
 def _action_scale(texts: dict[str, str]) -> float:
     try:
-        return decode(float, json.loads(texts[METADATA])["control"]["action_scale"])
-    except (ValueError, KeyError, TypeError, InputError) as error:
+        return decode(float, loads(texts[METADATA])["control"]["action_scale"])
+    except (KeyError, TypeError, InputError) as error:
         raise InputError(f"its metadata '{METADATA}' is damaged: {error}") from error
 
 

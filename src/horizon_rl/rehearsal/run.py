@@ -25,7 +25,8 @@ from horizon_rl.rehearsal.worlds import EPISODES, SyntheticLearner, SyntheticWor
 from horizon_rl.runs.directory import RunDirectory
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum
 from horizon_rl.runs.paths import journal_of
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.bounds import Count, Seed, Share
+from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, dumps, encode
 from horizon_rl.training.loop import run_phases
 from horizon_rl.training.protocols import Recorder
@@ -45,11 +46,11 @@ class RehearsalCfg(MethodCfgs):
     by success and failure (scalar-adr), the widest distribution under which enough
     episodes succeed (doraemon), instances met again by what is learnt from them (plr); or
     a control: fixed, linear, wide, base."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the learner's hidden ceilings and of all noise."""
-    linear_phases: int = 50
+    linear_phases: Count = 50
     """Phases in which method `linear` goes from level 0 to its end."""
-    level: float = 0.5
+    level: Share = 0.5
     """Level that method `fixed` stays at and `linear` ends at."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """The curriculum's settings."""
@@ -57,9 +58,7 @@ class RehearsalCfg(MethodCfgs):
     """The synthetic learner's settings."""
 
     def __post_init__(self):
-        require("seed", self.seed, 0, whole=True)
-        require("linear_phases", self.linear_phases, 1, whole=True)
-        require("level", self.level, 0.0, 1.0)
+        super().__post_init__()
         check_method(self.method)
 
     def make_method(self, catalogue: Catalogue) -> Method:

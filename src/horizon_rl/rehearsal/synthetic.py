@@ -10,63 +10,56 @@ physics in it: it rehearses the curriculum's logic, not a robot.
 from dataclasses import dataclass, replace
 from math import inf, tanh
 from statistics import fmean
+from typing import Annotated
 
 import numpy as np
 
 from horizon_rl.domains import Levels
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.bounds import Bounded, EnvSteps, Share, Within
+from horizon_rl.support.errors import InputError
 
 FALLEN = 0.2
 """Length of an episode that ends in a fall, as a share of the longest."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticCfg:
+class SyntheticCfg(Bounded):
     """How the synthetic learner learns and breaks."""
 
-    reach: float = 0.15
+    reach: Annotated[float, Within(1e-9, 10.0)] = 0.15
     """How far beyond its skill it can train and still learn: half of the rollouts
     are recoverable there."""
-    survival: float = 0.5
+    survival: Annotated[float, Within(1e-9, 10.0)] = 0.5
     """How far beyond its skill every second episode still lasts, as a share of the
     reach; above 1, it survives where training damages it, and scouts cannot tell."""
-    rate: float = 0.7
+    rate: Share = 0.7
     """Share of the way to a trained level that one recoverable phase covers."""
-    transfer: float = 0.15
+    transfer: Share = 0.15
     """Share of a gain in one group that the other groups gain too."""
-    coupling: float = 0.1
+    coupling: Share = 0.1
     """Skill lost in a group per mean level of the others."""
-    fragility: float = 0.8
+    fragility: Share = 0.8
     """Share of its health that a phase without recoverable rollouts destroys."""
-    forgetting: float = 0.02
+    forgetting: Share = 0.02
     """Tracking error that a phase at the edge of the reach adds everywhere, m/s."""
-    healing: float = 0.1
+    healing: Share = 0.1
     """Share of lost health and precision that a recoverable phase brings back."""
-    ceiling_low: float = 0.3
+    ceiling_low: Annotated[float, Within(0.0, 10.0)] = 0.3
     """Hidden ceilings of skill are drawn between this level ..."""
-    ceiling_high: float = 1.1
+    ceiling_high: Annotated[float, Within(0.0, 10.0)] = 1.1
     """... and this one; above 1 the limit can be mastered."""
-    noise: float = 0.01
+    noise: Share = 0.01
     """Standard deviation of the measurements, relative to full scale."""
-    phase_env_steps: int = 9_830_400
+    phase_env_steps: EnvSteps = 9_830_400
     """Environment steps to book per phase: 100 iterations of 4096 x 24."""
-    probe_env_steps: int = 64_000
+    probe_env_steps: Annotated[int, Within(1, 10**12)] = 64_000
     """Environment steps to book per probe set, scouts too, if no episode ends early: 128
     of 500."""
 
     def __post_init__(self):
-        for name in ("reach", "survival"):
-            if not 0.0 < getattr(self, name) <= 10.0:
-                value = f"{name} is {getattr(self, name):g}"
-                raise InputError(f"{value}; accepted: above 0, at most 10")
-        require("phase_env_steps", self.phase_env_steps, 0, whole=True)
-        require("probe_env_steps", self.probe_env_steps, 1, whole=True)
-        shares = ("rate", "transfer", "coupling", "fragility", "forgetting", "healing")
-        for name in (*shares, "noise"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InputError(f"{name} is {getattr(self, name):g}; accepted: 0..1")
-        if not 0.0 <= self.ceiling_low <= self.ceiling_high <= 10.0:
-            raise InputError("accepted: 0 <= ceiling_low <= ceiling_high <= 10")
+        super().__post_init__()
+        if self.ceiling_low > self.ceiling_high:
+            raise InputError("ceiling_low is above ceiling_high")
 
 
 @dataclass(frozen=True)

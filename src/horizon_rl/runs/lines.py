@@ -1,13 +1,12 @@
 """How records lie on disk: a schema version, one JSON object a line, a checksum."""
 
-import json
 import zlib
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from horizon_rl import __version__
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode, dumps
+from horizon_rl.support.records import decode, dumps, loads
 
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ def check_line(record: dict[str, Any], where: str) -> dict[str, Any]:
     recorded = record.pop(CHECKSUM, None)
     try:
         fits = recorded == _checksum(record)
-    except (ValueError, RecursionError):  # 1e999 is infinite, which we never write.
+    except (ValueError, RecursionError):  # Half a surrogate pair, deep nesting.
         fits = False
     if not fits:
         raise JournalError(f"{where}: checksum does not match: the line was altered")
@@ -46,9 +45,9 @@ def check_line(record: dict[str, Any], where: str) -> dict[str, Any]:
 
 def parse_json(text: bytes | str, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise JournalError(f"{where}: not JSON: {error}") from error
+        record = loads(text)
+    except InputError as error:
+        raise JournalError(f"{where}: {error}") from error
     if not isinstance(record, dict):
         raise JournalError(f"{where}: not a JSON object")
     return record
@@ -75,7 +74,3 @@ def decode_record(cls: type[T], data: Any, where: str) -> T:
 
 def _checksum(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(dumps(record).encode()):08x}"
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")

@@ -2,8 +2,6 @@
 
 import time
 import warnings
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +24,7 @@ from horizon_rl.runs.paths import (
 )
 from horizon_rl.runs.telemetry import Line, PhaseTimes, read_metrics, read_times
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_arrays
 from horizon_rl.support.records import decode
 
 if TYPE_CHECKING:
@@ -39,10 +38,6 @@ TAIL_BYTES = 1 << 16
 NUMBER = int | float
 Arrays = Mapping[str, np.ndarray]
 RunKind = Literal["training", "rehearsal", "other"]
-DAMAGE = (
-    *(OSError, ValueError, TypeError, AttributeError, EOFError),
-    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -238,8 +233,8 @@ def _read_evidence(
         if not file.exists():
             continue
         try:
-            with np.load(file) as found:
-                arrays[phase] = {k: np.asarray(found[k], float).ravel() for k in found}
-        except DAMAGE as error:
+            found = read_arrays(file).items()
+            arrays[phase] = {k: np.asarray(v, float).ravel() for k, v in found}
+        except (InputError, ValueError, TypeError) as error:
             damaged[phase] = f"{EVIDENCE}/{file.name} cannot be read: {error}"
     return arrays, damaged

@@ -18,11 +18,20 @@ def require(
     name: str, value: float, low: float, high: float = inf, *, whole: bool = False
 ) -> None:
     """Refuse a setting that is not a finite number within its bounds."""
-    fits = isinstance(value, int) if whole else isfinite(value)
-    if not (fits and low <= value <= high):
-        accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
-        accepted = f"whole numbers, {accepted}" if whole else accepted
-        raise InputError(f"{name} is {value:g}; accepted: {accepted}")
+    if problem := out_of_bounds(value, low, high, whole=whole):
+        raise InputError(f"{name} {problem}")
+
+
+def out_of_bounds(value: float, low: float, high: float, *, whole: bool) -> str | None:
+    """Say how a complaint about a number goes on that is out of its bounds."""
+    fits = isinstance(value, int) or (not whole and isfinite(value))
+    if fits and low <= value <= high:
+        return None
+    accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
+    accepted = f"whole numbers, {accepted}" if whole else accepted
+    # An integer may have too many digits to be printed, or to be a float.
+    shown = f"{value:g}" if not abs(value) > 1e300 else "beyond all bounds"
+    return f"is {shown}; accepted: {accepted}"
 
 
 def unknown(kind: str, name: str, accepted: Iterable[str]) -> str:

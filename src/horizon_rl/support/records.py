@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
-from math import isclose
+from math import isclose, isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -27,9 +27,11 @@ NOUNS = {int: "a whole number", bool: "true or false", str: "a string"}
 class FieldError(InputError):
     """What is wrong with a value, and the keys that lead to it."""
 
+    between = ": "
+
     def __init__(self, problem: str, path: tuple[str, ...] = ()):
         place = ".".join(path).replace(".[", "[")
-        super().__init__(": ".join(filter(None, (place, problem))))
+        super().__init__(self.between.join(filter(None, (place, problem))))
         self.problem, self.path = problem, path
 
 
@@ -72,6 +74,24 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def dumps(data: Any) -> str:
     """Write JSON on one line; refuses NaN, which other readers could not read."""
     return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(text: str | bytes) -> Any:
+    """Read JSON; refuses what `dumps` never writes: NaN, numbers beyond all bounds.
+
+    Raises:
+        InputError: It is no such JSON, or too deeply nested.
+    """
+    try:
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}") from error
+
+
+def _finite(text: str) -> float:
+    if isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def agree(one: Any, other: Any, tolerance: float) -> bool:
@@ -167,7 +187,7 @@ def _decode_dataclass(cls: Any, data: Any) -> Any:
 
 def _deeper(error: InputError, *keys: str) -> FieldError:
     if isinstance(error, FieldError):
-        return FieldError(error.problem, (*keys, *error.path))
+        return type(error)(error.problem, (*keys, *error.path))
     return FieldError(str(error), keys)
 
 

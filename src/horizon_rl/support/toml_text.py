@@ -15,9 +15,12 @@ from horizon_rl.support.records import FieldError
 def toml_tables(text: str, source: str) -> Iterator[dict[str, Any]]:
     """Parse a text; what is refused within is blamed on file `source` and the line."""
     try:
-        yield tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Not only its own error: numbers of thousands of digits, endless nesting.
         raise InputError(f"{source}: not valid TOML: {error}") from error
+    try:
+        yield tables
     except FieldError as error:
         # A quoted key counts as its parts, as `find_line` splits it.
         keys = tuple(".".join(error.path).split("."))

@@ -2,27 +2,32 @@
 
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import Annotated
 
 from horizon_rl.physics.rates import CONTROL_DT
+from horizon_rl.support.bounds import Amount, Bounded, Share, Within
 from horizon_rl.support.errors import InputError
+
+Seconds = Annotated[float, Within(CONTROL_DT, 1e6)]
+"""A control step at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandCfg:
+class CommandCfg(Bounded):
     """What the robot is asked to do."""
 
-    max_speed: float = 1.0
+    max_speed: Annotated[float, Within(0.0, 100.0)] = 1.0
     """Forward and sideways velocity are drawn from +- this, m/s."""
-    max_yaw_rate: float = 1.0
+    max_yaw_rate: Annotated[float, Within(0.0, 100.0)] = 1.0
     """Yaw rate is drawn from +- this, rad/s."""
-    stand_share: float = 0.1
+    stand_share: Share = 0.1
     """Share of commands that are to stand still."""
-    hold_s: float = 10.0
+    hold_s: Seconds = 10.0
     """A command lasts this long, s."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PushCfg:
+class PushCfg(Bounded):
     """When the robot is pushed; how hard is a domain parameter.
 
     Pushes were under way before the episode began: it starts at a random moment of one
@@ -31,35 +36,35 @@ class PushCfg:
     an episode of more than two of the shortest intervals is pushed no more at its end.
     """
 
-    min_interval_s: float = 10.0
+    min_interval_s: Seconds = 10.0
     """Least time from a push to the next, s."""
-    max_interval_s: float = 15.0
+    max_interval_s: Seconds = 15.0
     """Most time from a push to the next, s."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseCfg:
+class NoiseCfg(Bounded):
     """Sensor noise, uniform in +- these; the critic sees without."""
 
-    angular_velocity: float = 0.2
+    angular_velocity: Amount = 0.2
     """rad/s"""
-    gravity: float = 0.05
+    gravity: Amount = 0.05
     """Of the unit vector."""
-    joint_position: float = 0.01
+    joint_position: Amount = 0.01
     """rad"""
-    joint_velocity: float = 1.5
+    joint_velocity: Amount = 1.5
     """rad/s"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskCfg:
+class TaskCfg(Bounded):
     """Velocity tracking on flat ground."""
 
-    episode_s: float = 20.0
+    episode_s: Annotated[float, Within(CONTROL_DT, 600.0)] = 20.0
     """Longest episode, s."""
-    action_scale: float = 0.25
+    action_scale: Annotated[float, Within(0.0, 100.0)] = 0.25
     """Joint target = default pose + this times the action, rad."""
-    tilt_limit_deg: float = 70.0
+    tilt_limit_deg: Annotated[float, Within(0.0, 180.0)] = 70.0
     """An episode ends when the trunk leans further than this."""
     command: CommandCfg = field(default_factory=CommandCfg)
     """Velocity commands."""
@@ -69,10 +74,9 @@ class TaskCfg:
     """Sensor noise of the actor's observations."""
 
     def __post_init__(self):
-        if not self.episode_s > 0.0 or not self.command.hold_s > 0.0:
-            raise InputError("episode_s and command.hold_s must be above 0")
-        if not 0.0 < self.push.min_interval_s <= self.push.max_interval_s:
-            raise InputError("push intervals must be above 0, the least first")
+        super().__post_init__()
+        if self.push.min_interval_s > self.push.max_interval_s:
+            raise InputError("push.min_interval_s is above push.max_interval_s")
 
     @property
     def max_steps(self) -> int:

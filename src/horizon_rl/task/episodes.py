@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import torch
 
-from horizon_rl.support.errors import require
+from horizon_rl.support.bounds import Amount, Bounded, Share
 
 FALL_CAUSES = ("none", "trunk", "tilt", "unhealthy")
 """Why an episode ended before its time: nothing, trunk contact, lean, broken physics."""
@@ -44,18 +44,15 @@ class EpisodeTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuccessCfg:
+class SuccessCfg(Bounded):
     """When an episode is a success; the defaults are the paper's."""
 
-    min_length: float = 0.95
+    min_length: Share = 0.95
     """It lasts at least this share of the longest episode."""
-    max_error: float = 0.4
+    max_error: Amount = 0.4
     """Its tracking error is at most this, m/s."""
-    close_error: float = 0.2
+    close_error: Amount = 0.2
     """A success that tracks within this is a close one, m/s."""
-
-    def __post_init__(self):
-        require("min_length", self.min_length, 0.0, 1.0)
 
 
 def succeeded(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
+from typing import Annotated
 
 from horizon_rl.curriculum import (
     CurriculumCfg,
@@ -15,12 +16,22 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import LearnerCfg
+from horizon_rl.support.bounds import (
+    Count,
+    EnvSteps,
+    NumScenarios,
+    NumWorlds,
+    Seed,
+    Within,
+)
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.task import TaskCfg
 
 MIN_EPISODES_A_PHASE = 2.5
 """Least length of a phase, in longest episodes. Of its episodes only those count that
 began in it and could have lasted: in a shorter phase there would be too few."""
+MAX_ROWS = 1 << 22
+"""Scenarios of a phase: they lie in memory at once, a few kilobytes each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,39 +58,39 @@ class TrainCfg(MethodCfgs):
     """Preset or intervention (go2, go2+stilts), an MJCF file of your own (mine.xml),
     `generated` for random bodies, or `mixed` for one half Go2 and the other half
     generated bodies and presets."""
-    num_bodies: int = 64
+    num_bodies: Annotated[int, Within(1, 4096)] = 64
     """Bodies to generate, where the robot is `generated` or `mixed`."""
-    num_envs: int = 4096
+    num_envs: NumWorlds = 4096
     """Worlds; of several ranks (torchrun), each has so many."""
-    rows_per_env: int = 4
+    rows_per_env: Annotated[int, Within(1, 1024)] = 4
     """Scenarios to draw per world and phase."""
-    phase_iterations: int = 500
+    phase_iterations: Count = 500
     """Iterations of a phase; never fewer than last 2.5 times the longest episode."""
-    window: int = 500
+    window: Count = 500
     """Gate L: the phase's last episodes that it judges."""
-    probe_scenarios: int = 1024
+    probe_scenarios: NumScenarios = 1024
     """Gate C: scenarios on which the policy is compared with the checkpoint; 0: not at
     all, and gate C is switched off."""
-    anchor_scenarios: int = 256
+    anchor_scenarios: NumScenarios = 256
     """Scenarios at level 0 on which every phase is measured: slow drift, which HORIZON's
     gate C bounds."""
-    scout_scenarios: int = 24
+    scout_scenarios: NumScenarios = 24
     """HORIZON: scenarios of each level that it scouts; 0: it cannot leap."""
     early: EarlyCfg = field(default_factory=EarlyCfg)
     """Looks at a running phase, which may end it."""
     stagger: bool = False
     """Let worlds begin a phase at random ages of their first episode, instead of all at
     once."""
-    rollback_rate: float = 1.0
+    rollback_rate: Annotated[float, Within(1e-3, 1.0)] = 1.0
     """Factor on the learning rate after a rollback."""
-    linear_phases: int = 50
+    linear_phases: Count = 50
     """Phases in which method `linear` goes from level 0 to its end."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything random."""
-    steps: int = 0
+    steps: EnvSteps = 0
     """Budget: environment steps of all ranks, probes and rolled-back phases included; 0
     is no limit. A phase that was begun is finished."""
-    minutes: float = 0.0
+    minutes: Annotated[float, Within(0.0, 1e8)] = 0.0
     """Budget: minutes; 0 is no limit. A phase that was begun is finished. On the command
     line, minutes without --steps mean no limit of env steps."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
@@ -90,13 +101,9 @@ class TrainCfg(MethodCfgs):
     """Networks and algorithm."""
 
     def __post_init__(self):
-        counts = ("num_bodies", "num_envs", "rows_per_env", "phase_iterations")
-        for name in (*counts, "window", "linear_phases"):
-            require(name, getattr(self, name), 1)
-        probed = ("probe_scenarios", "anchor_scenarios", "scout_scenarios")
-        for name in ("seed", "steps", "minutes", *probed):
-            require(name, getattr(self, name), 0)
-        require("rollback_rate", self.rollback_rate, 1e-3, 1.0)
+        super().__post_init__()
+        rows = self.num_envs * self.rows_per_env
+        require("num_envs times rows_per_env", rows, 1, MAX_ROWS)
         check_method(self.method)
 
     @property

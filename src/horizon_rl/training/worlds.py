@@ -92,8 +92,10 @@ class SimulatedWorlds(Worlds):
         self._sizes = sizes if len(np.unique(sizes)) > 1 else None
         self._num_threads = num_threads or ranks.num_threads
         self._device = device
-        # Enough for the fair episodes of a phase even if they last eight steps each.
+        # Enough for the fair episodes of a phase even if they last eight steps each, as
+        # long as the memory for it is bounded: half a gigabyte.
         max_records = cfg.num_envs * max(4, cfg.task.max_steps // 8)
+        max_records = max(4 * cfg.num_envs, min(max_records, 1 << 24))
         self.env = self._make_env(cfg.num_envs, max_records)
         torch.manual_seed(int(rng.integers(1 << 62)))
         self._teachers: Tensor | None = None

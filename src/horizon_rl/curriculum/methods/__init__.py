@@ -18,6 +18,7 @@ from horizon_rl.curriculum.methods.plr import Plr as Plr
 from horizon_rl.curriculum.methods.plr import PlrCfg as PlrCfg
 from horizon_rl.curriculum.methods.scalar_adr import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.scouting import LeapCfg
+from horizon_rl.support.bounds import Bounded
 from horizon_rl.support.errors import InputError, require, unknown
 
 ABLATIONS = ("joint", "feasibility-only", "no-rollback", "no-restore")
@@ -29,7 +30,7 @@ VARIANTS = (*ABLATIONS, *CONTROLS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodCfgs:
+class MethodCfgs(Bounded):
     """Settings that only some methods have, each by the name of the method's field."""
 
     leap: LeapCfg = field(default_factory=LeapCfg)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil, log
 from statistics import fmean
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from horizon_rl.curriculum.state import Decision, Proposal, State, describe_leve
 from horizon_rl.domains.bounds import HIGH, LOW, AtBounds, bounds_by_group
 from horizon_rl.domains.catalogue import Catalogue
 from horizon_rl.domains.distribution import BOUND
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.bounds import Bounded, CountOrNone, Share, Within
+from horizon_rl.support.errors import InputError
 
 EPISODES = {"group": 128, "parameter": 20}
 """Episodes of a buffer: where every end has a bound of its own, there are many bounds."""
@@ -40,27 +41,21 @@ LEAST = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdrCfg:
+class AdrCfg(Bounded):
     """How ADR's bounds are tested and moved."""
 
     unit: Literal["group", "parameter"] = "group"
     """What has a bound: every group, its level; or every parameter, one at either end."""
-    boundary: float = 0.4
+    boundary: Annotated[float, Within(0.01, 1.0)] = 0.4
     """Share of the instances that lie at a bound."""
-    episodes: int = 0
+    episodes: CountOrNone = 0
     """Episodes at a bound until it may move; 0: 128 of a group, 20 of a parameter."""
-    step: float = 0.0
+    step: Share = 0.0
     """How far a bound moves, as a level; 0: so far that one that always widens is at the
     limit after 60 % of the updates that the budget of env steps allows."""
-    narrow: float = 0.5
+    narrow: Share = 0.5
     """A bound narrows at this share of gate L's episode length, or less; it widens where
     gate L passes."""
-
-    def __post_init__(self):
-        require("adr.boundary", self.boundary, 0.01, 1.0)
-        require("adr.episodes", self.episodes, 0, whole=True)
-        require("adr.step", self.step, 0.0, 1.0)
-        require("adr.narrow", self.narrow, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import log
 from statistics import fmean
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from horizon_rl.curriculum.method import (
 )
 from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.domains.beta import BetaLevels, quantile
-from horizon_rl.support.errors import InputError, needs_extra, require
+from horizon_rl.support.bounds import Bounded, Share, Within
+from horizon_rl.support.errors import InputError, needs_extra
 
 Shapes = dict[str, tuple[float, float]]
 TYPICAL, BAND = 0.5, (0.1, 0.9)
@@ -38,27 +39,21 @@ MAX_STEP = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoraemonCfg:
+class DoraemonCfg(Bounded):
     """How DORAEMON widens its distribution."""
 
     unit: Literal["group", "parameter"] = "group"
     """What has a level and a Beta distribution of its own."""
-    min_success: float = 0.5
+    min_success: Share = 0.5
     """Least share of episodes that must succeed: gate L's length and error, of each."""
-    step: float = 0.0
+    step: Annotated[float, Within(0.0, 1e6)] = 0.0
     """Largest KL divergence of a distribution from the one after it, in nats; 0: such
     that it can be uniform by the share `arrive_by` of the run's phases."""
-    arrive_by: float = 0.6
+    arrive_by: Annotated[float, Within(1e-2, 1.0)] = 0.6
     """Share of the phases in which it becomes uniform, if nothing holds it back."""
-    start: float = 100.0
+    start: Annotated[float, Within(2.0, 190.0)] = 100.0
     """It starts as Beta(1, start) over levels: densest at the baseline, with a mean of
     about 1 / start."""
-
-    def __post_init__(self):
-        require("doraemon.min_success", self.min_success, 0.0, 1.0)
-        require("doraemon.step", self.step, 0.0)
-        require("doraemon.arrive_by", self.arrive_by, 1e-2, 1.0)
-        require("doraemon.start", self.start, 2.0, 190.0)
 
 
 @dataclass(frozen=True, kw_only=True)

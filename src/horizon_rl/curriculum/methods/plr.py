@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from statistics import fmean
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from horizon_rl.curriculum.method import (
 from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.domains.distribution import SCORE, SEED
 from horizon_rl.domains.seeds import FromSeeds
-from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.bounds import Bounded, CountOrNone, Share, Within
+from horizon_rl.support.errors import InputError
 
 BUFFER = 1000
 """Size of the buffer, at most, unless it is set."""
@@ -38,27 +39,20 @@ TYPICAL, BAND = 0.5, (0.1, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlrCfg:
+class PlrCfg(Bounded):
     """How PLR chooses what to meet again."""
 
-    buffer: int = 0
+    buffer: CountOrNone = 0
     """Instances to remember, at most; 0: 1000, or a phase's episodes if they are fewer."""
-    fill: float = 0.5
+    fill: Share = 0.5
     """Share of the buffer that must be filled before any instance is met again."""
-    replay: float = 0.9
+    replay: Annotated[float, Within(1e-2, 1.0)] = 0.9
     """Share of the instances that are known ones, which the policy trains on; it is only
     scored on the others, which are new."""
-    temperature: float = 0.1
+    temperature: Annotated[float, Within(1e-2, 1e6)] = 0.1
     """Of the ranks of scores: the lower, the more often the highest score is met."""
-    staleness: float = 0.5
+    staleness: Share = 0.5
     """Share of the known instances that are chosen by how long ago they were met."""
-
-    def __post_init__(self):
-        require("plr.buffer", self.buffer, 0, whole=True)
-        require("plr.fill", self.fill, 0.0, 1.0)
-        require("plr.replay", self.replay, 1e-2, 1.0)
-        require("plr.temperature", self.temperature, 1e-2)
-        require("plr.staleness", self.staleness, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

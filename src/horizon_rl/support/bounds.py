@@ -1,0 +1,111 @@
+"""Bounds of settings, written where the setting is: `stand_share: Share = 0.1`.
+
+A number is checked when the settings are made, before anything is built or allocated.
+`tests/test_bounds.py` finds the numbers of all commands, and fails for one without bounds.
+"""
+
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from functools import cache
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from horizon_rl.support.errors import out_of_bounds
+from horizon_rl.support.records import FieldError, inside
+
+
+class Within(NamedTuple):
+    """Least and largest number that is accepted; of a tuple, of its entries."""
+
+    low: float
+    high: float
+
+
+HUGE = 1e12
+"""Where a quantity has no natural end: beyond it, arithmetic overflows."""
+
+Share = Annotated[float, Within(0.0, 1.0)]
+Amount = Annotated[float, Within(0.0, HUGE)]
+"""Any quantity that is not negative."""
+Positive = Annotated[float, Within(1e-12, HUGE)]
+Count = Annotated[int, Within(1, 1_000_000)]
+CountOrNone = Annotated[int, Within(0, 1_000_000)]
+"""A count that may be 0, which has a meaning of its own."""
+EnvSteps = Annotated[int, Within(0, 10**15)]
+Seed = Annotated[int, Within(0, 2**63 - 1)]
+Width = Annotated[int, Within(1, 65_536)]
+"""Of a layer of a network."""
+Widths = Annotated[tuple[Width, ...], Within(1, 64)]
+NumWorlds = Annotated[int, Within(1, 1_000_000)]
+"""Simulated at once."""
+NumScenarios = Annotated[int, Within(0, 100_000)]
+Threads = Annotated[int, Within(0, 4096)]
+"""0 is one per core."""
+Port = Annotated[int, Within(0, 65_535)]
+
+
+class Bounded:
+    """Settings, a dataclass, whose numbers are within their bounds."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+class OutOfBoundsError(FieldError):
+    """A number that is not accepted, said in a sentence about the setting."""
+
+    between = " "
+
+
+def check_bounds(settings: object) -> None:
+    """Refuse a number of a dataclass, or of one in it, that is out of its bounds."""
+    for name, hint in _hints(type(settings)).items():
+        found = getattr(settings, name)
+        if is_dataclass(found):
+            with inside(name):
+                check_bounds(found)
+        for path, value, kind, (low, high) in _numbers(found, hint, (name,)):
+            if not isinstance(value, tuple):
+                problem = out_of_bounds(value, low, high, whole=kind is int)
+            elif low <= len(value) <= high:
+                continue
+            else:
+                problem = f"has {len(value)} entries; accepted: {low:g}..{high:g}"
+            if problem:
+                raise OutOfBoundsError(problem, path)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def _numbers(
+    value: Any, hint: Any, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, Any, Within]]:
+    """Find all that has bounds in a value of a type: where, what, its type, bounds."""
+    origin, args = get_origin(hint), get_args(hint)
+    if value is None:
+        return
+    if origin is Annotated:
+        marks = (mark for mark in args[1:] if isinstance(mark, Within))
+        yield from ((path, value, args[0], mark) for mark in marks)
+        yield from _numbers(value, args[0], path)
+    elif origin in (Union, UnionType):
+        for kind in args:
+            yield from _numbers(value, kind, path)
+    elif origin is tuple:
+        kinds = args[:1] * len(value) if args[1:] == (...,) else args
+        for item, kind in zip(value, kinds, strict=True):
+            yield from _numbers(item, kind, path)
+    elif origin is dict:
+        for key, item in value.items():
+            yield from _numbers(item, args[1], (*path, key))
