@@ -52,9 +52,11 @@ def test_cost_of_the_cache_is_measured():
     assert len(costs) == 3 and min(costs.values()) > 0.0
 
 
-@pytest.mark.parametrize("part", ["physics", "env", "train"])
+@pytest.mark.parametrize(
+    "part", ["physics", "env", "train", "env --catalogue extended"]
+)
 def test_simulation_and_training_are_measured(part, capsys):
     sizes = ["--envs", "8", "--repeats", "1", "--device", "cpu"]
-    assert main(["bench", part, *sizes, "--json"]) == 0
+    assert main(["bench", *part.split(), *sizes, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["ratio"] > 0.0 and figures["steps_per_s"] > 0.0

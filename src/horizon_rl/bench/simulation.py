@@ -11,7 +11,7 @@ from mjbatch import Batch
 
 from horizon_rl.bench.stopwatch import Stopwatch, finish
 from horizon_rl.bench.timing import Sizes, median_costs
-from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.domains import AtLevels
 from horizon_rl.physics import (
     PHYSICS_STEPS,
     CpuBackend,
@@ -34,8 +34,6 @@ STEPS = 50
 NUM_BODIES = 16
 ROWS_PER_WORLD = 4
 POOL_SIZE = 1024
-CATALOGUE = paper_catalogue()
-WIDE = AtLevels(dict.fromkeys(CATALOGUE.names, 1.0))
 
 
 def measure_physics(sizes: Sizes) -> dict[str, float]:
@@ -102,10 +100,10 @@ def build_env(
     sizes: Sizes,
 ) -> tuple[VelocityEnv, Scenarios]:
     """Build an environment, and scenarios of so many drawn instances to begin it with."""
-    num_envs, num_threads, _, device = sizes
+    num_envs, num_threads, _, device, catalogue = sizes
     rng = np.random.default_rng(0)
     env = VelocityEnv(make_backend(robots[0], num_envs, device, num_threads), task)
-    pool = sample_pool(robots, CATALOGUE, levels, num_rows, rng)
+    pool = sample_pool(robots, catalogue, levels, num_rows, rng)
     return env, draw_scenarios(pool, task, rng)
 
 
@@ -125,11 +123,12 @@ def _build_wide(
         *generate(np.random.default_rng(0), NUM_BODIES - 1),
     ]
     robots, num_rows = [build_robot(body) for body in bodies], ROWS_PER_WORLD * num_envs
-    env, scenarios = build_env(robots, WIDE, num_rows, TaskCfg(), sizes)
+    wide = AtLevels(dict.fromkeys(sizes.catalogue.names, 1.0))
+    env, scenarios = build_env(robots, wide, num_rows, TaskCfg(), sizes)
     env.begin(scenarios, seed=0)
     finish(env.device)
     built, held = time.perf_counter(), _resident_bytes() - before
-    sample_pool(robots, CATALOGUE, WIDE, POOL_SIZE, np.random.default_rng(0))
+    sample_pool(robots, sizes.catalogue, wide, POOL_SIZE, np.random.default_rng(0))
     figures = {
         "build_s": built - began,
         f"pool_of_{POOL_SIZE}_s": time.perf_counter() - built,

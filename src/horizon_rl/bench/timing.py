@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from horizon_rl.domains import Catalogue
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps
 
@@ -27,6 +28,8 @@ class Sizes(NamedTuple):
     """Of the engine; 0: one per core."""
     repeats: int
     device: str
+    catalogue: Catalogue
+    """Parameters of the worlds, all of them wide open."""
 
 
 def median_costs(

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from horizon_rl.bench.simulation import NUM_BODIES, measure_env
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
 from horizon_rl.bench.timing import Sizes, median_costs
-from horizon_rl.domains import AtLevels, paper_catalogue
+from horizon_rl.domains import AtLevels
 from horizon_rl.learning.attention import rotate, visible
 from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.learning.transformer import TransformerActor
@@ -23,8 +23,8 @@ from horizon_rl.training.worlds import SimulatedWorlds
 
 
 def measure_training(preset: str, policy: PolicyKind, sizes: Sizes) -> dict[str, float]:
-    """Time iterations of a preset on generated bodies, all seven groups wide open."""
-    num_envs, num_threads, repeats, device = sizes
+    """Time iterations of a preset on generated bodies, all groups wide open."""
+    num_envs, num_threads, repeats, device, catalogue = sizes
     cfg = dataclasses.replace(
         preset_cfg(preset, policy),
         num_envs=num_envs,
@@ -33,7 +33,7 @@ def measure_training(preset: str, policy: PolicyKind, sizes: Sizes) -> dict[str,
         levels="all=1",
         phase_iterations=1 << 30,
     )
-    began, catalogue = time.perf_counter(), paper_catalogue()
+    began = time.perf_counter()
     worlds = SimulatedWorlds(cfg, catalogue, device, num_threads=num_threads)
     learner, on = TorchLearner(worlds, catalogue), worlds.env.device
     physics = Stopwatch(worlds.env.backend, "step", on)

@@ -8,7 +8,8 @@ import tyro
 
 from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.timing import Sizes, append_record
-from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.cli.common import CatalogueFlag, Terminal, print_json
+from horizon_rl.domains import load_catalogue
 from horizon_rl.show.table import Table
 from horizon_rl.support.bounds import NumWorlds, Threads, Within
 from horizon_rl.support.errors import needs_extra
@@ -42,6 +43,7 @@ class PhysicsBench(Bench):
     """Where: auto is the GPU where there is one, else the CPU; cpu, cuda, cuda:1, ..."""
     threads: Threads = 0
     """Threads of the engine on a CPU; 0 is one per core."""
+    catalogue: CatalogueFlag = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,8 @@ def _measure(part: Bench) -> tuple[str, dict[str, float]]:
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
-    sizes = Sizes(part.envs, part.threads, part.repeats, part.device)
+    catalogue = load_catalogue(part.catalogue or "paper")
+    sizes = Sizes(part.envs, part.threads, part.repeats, part.device, catalogue)
     worlds = f"{part.envs} worlds"
     if isinstance(part, TrainBench):
         what = f"{part.preset} {part.policy}, {worlds}"

@@ -28,7 +28,7 @@ CatalogueFlag = Annotated[
     Path | None,
     tyro.conf.arg(
         metavar="NAME|FILE",
-        help="Catalogue: `extended`, which adds the groups latency and sensing, or a TOML "
+        help="Catalogue: `extended`, which adds joint friction, late actions and more, or a TOML "
         "file of your own; without it, the paper's seven groups.",
     ),
 ]
