@@ -24,7 +24,7 @@ def test_it_adds_groups_and_changes_none():
     paper = paper_catalogue()
     assert EXTENDED.groups[:7] == paper.groups
     assert EXTENDED.names[7:] == OPTIONAL_GROUPS
-    assert {"latency", "sensing", "drivetrain"} <= set(OPTIONAL_GROUPS)
+    assert {"latency", "sensing", "drivetrain", "damage"} <= set(OPTIONAL_GROUPS)
 
 
 def test_draws_from_the_paper_s_catalogue_never_change():
@@ -38,10 +38,11 @@ def test_draws_from_the_paper_s_catalogue_never_change():
 
 def test_level_0_is_the_world_without_these_groups():
     ranges = EXTENDED.ranges({})
-    neutral = {"sensing.noise_scale": 1.0}
+    ones = ("sensing.noise_scale", "damage.leg_mass", "damage.stuck_at")
     for name in EXTENDED.parameters:
-        if name.startswith(("latency.", "sensing.", "drivetrain.")):
-            value = neutral.get(name, 0.0)
+        # Which joints are faulty is a choice; at level 0 nothing is wrong with them.
+        if name.partition(".")[0] in OPTIONAL_GROUPS and name != "damage.faulty_joints":
+            value = float(name in ones)
             assert ranges[name] == Range(value, value), name
 
 

@@ -36,6 +36,9 @@ NOMINAL = {
     "contact.dynamic_friction": 1.0,
     "inertia.scale": 1.0,
     "reset.joint_position_scale": 1.0,
+    "sensing.noise_scale": 1.0,
+    "damage.leg_mass": 1.0,
+    "damage.stuck_at": 1.0,
 }
 """Parameters whose neutral value is not zero."""
 

@@ -10,7 +10,7 @@ from horizon_rl.task import VelocityEnv
 ONE = (
     *("mass.scale", "inertia.scale", "sensing.noise_scale"),
     *("contact.static_friction", "contact.dynamic_friction"),
-    "reset.joint_position_scale",
+    *("reset.joint_position_scale", "damage.leg_mass", "damage.stuck_at"),
 )
 """Parameters whose neutral value is one."""
 

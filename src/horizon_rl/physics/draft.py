@@ -88,6 +88,10 @@ class PoolDraft:
     """[n, 2] place on the ground at the start, m: where a row chooses its patch."""
     default_pose: np.ndarray
     """[n, 12] canonical angles that the robot takes for its default pose, rad."""
+    stuck_at: np.ndarray
+    """[n, 12] canonical angle that a faulty joint sticks at, rad; NaN: it is sound."""
+    reshaped: np.ndarray
+    """[n] bool: no longer stands as its body does, so that its stance is found again."""
     signals: dict[str, np.ndarray]
     """What becomes of signals between policy and robot, [n, ...] each, for the task to
     act on; what no parameter sets is not there, and costs nothing."""
@@ -96,6 +100,16 @@ class PoolDraft:
     def ground_geom_ids(self) -> np.ndarray:
         """Geoms of the robot that can touch the ground."""
         return np.flatnonzero(self.robot.model.geom_conaffinity == 1)
+
+    def joint_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and largest canonical angles, [n, 12]; infinite: no limit."""
+        robot = self.robot
+        joints = robot.model.dof_jntid[robot.dof_adr]
+        limits = self.fields["jnt_range"][:, joints]
+        ends = robot.joint_sign[:, None] * limits + robot.joint_offset_rad[:, None]
+        limited = robot.model.jnt_limited[joints].astype(bool)
+        low = np.where(limited, ends.min(axis=-1), -np.inf)
+        return low, np.where(limited, ends.max(axis=-1), np.inf)
 
 
 def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
@@ -127,6 +141,8 @@ def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
         start_velocity=np.zeros((n, 12)),
         start_xy=np.zeros((n, 2)),
         default_pose=per_joint("default_pose_rad"),
+        stuck_at=np.full((n, 12), np.nan),
+        reshaped=np.zeros(n, dtype=bool),
         signals={},
     )
 

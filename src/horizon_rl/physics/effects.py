@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.domains import Catalogue, Instances
+from horizon_rl.physics import damage
 from horizon_rl.physics.draft import PoolDraft
+from horizon_rl.physics.stilts import lengthen_calves
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.named_code import code_digest, find_code
 
@@ -117,15 +119,7 @@ def set_restitution(draft: PoolDraft, restitution: np.ndarray) -> None:
 
 def scale_start_position(draft: PoolDraft, factor: np.ndarray) -> None:
     """Scale the default angles at the start, within the joints' ranges."""
-    robot = draft.robot
-    joints = robot.model.dof_jntid[robot.dof_adr]
-    limits = draft.fields["jnt_range"][:, joints]
-    ends = robot.joint_sign[:, None] * limits + robot.joint_offset_rad[:, None]
-    pose = draft.start_position * factor
-    clipped = np.clip(pose, ends.min(axis=-1), ends.max(axis=-1))
-    # A joint without limits has the range 0..0.
-    limited = robot.model.jnt_limited[joints].astype(bool)
-    draft.start_position = np.where(limited, clipped, pose)
+    draft.start_position = np.clip(draft.start_position * factor, *draft.joint_ranges())
 
 
 def set_start_velocity(draft: PoolDraft, velocity: np.ndarray) -> None:
@@ -188,6 +182,15 @@ EFFECTS: dict[str, Effect] = {
     "drivetrain.friction": Effect(add_to_joints("dof_frictionloss"), low=0.0, draws=12),
     "drivetrain.damping": Effect(add_to_joints("dof_damping"), low=0.0, draws=12),
     "drivetrain.armature": Effect(add_to_joints("dof_armature"), low=0.0, draws=12),
+    "damage.stilts": Effect(damage.add_stilts, low=0.0, draws=2),
+    "damage.calf_length": Effect(lengthen_calves, low=0.0, draws=4),
+    "damage.leg_mass": Effect(damage.scale_legs, low=0.01, draws=4),
+    "damage.faulty_joints": Effect(
+        damage.choose_faulty_joints, low=0.0, high=1.0, draws=1
+    ),
+    "damage.stuck_at": Effect(damage.scale_stuck_angles, draws=1),
+    "damage.travel_lost": Effect(damage.lose_travel, low=0.0, draws=1),
+    "damage.strength_lost": Effect(damage.lose_strength, low=0.0, high=1.0, draws=1),
 }
 """By full name: the paper's seven groups, then those of the catalogue `extended`."""
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import mujoco
 import numpy as np
 from mjbatch import Batch
 
@@ -20,6 +19,7 @@ from horizon_rl.physics import effects as known_effects
 from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, draft_pool
 from horizon_rl.physics.effects import Effect
 from horizon_rl.physics.motors import with_servos
+from horizon_rl.physics.stance import reach_down, stand_again
 from horizon_rl.robots import REFERENCE, Morphology, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
 
@@ -112,7 +112,8 @@ def build_pool(
     _check_motors(draft, robots, body_ids)
     _finish(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
-    _derive(draft, start_qpos)
+    height = np.array([r.standing_height_m for r in robots])[body_ids]
+    _derive(draft, start_qpos, height)
     taken = ("robot", "effort", "velocity_limit", "wrench", "push_velocity")
     return Pool(
         fields=dict(draft.fields),
@@ -121,7 +122,7 @@ def build_pool(
         body_ids=body_ids,
         start_qpos=start_qpos,
         start_qvel=start_qvel,
-        standing_height=np.array([r.standing_height_m for r in robots])[body_ids],
+        standing_height=height,
         parameters=_normalise(instances, catalogue),
         body=bodies[body_ids],
     )
@@ -140,36 +141,6 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
     columns = [column.name for column in fields(Pool) if column.name != "robot"]
     joined = {name: join([getattr(pool, name) for pool in pools]) for name in columns}
     return Pool(robot=pools[0].robot, **joined)
-
-
-def reach_down(
-    model: mujoco.MjModel, geom: int, size: np.ndarray, up: np.ndarray
-) -> np.ndarray:
-    """Return how far a geom reaches below its centre, [n].
-
-    Args:
-        model: says what shape the geom has.
-        geom: its id.
-        size: [n, 3] its size in each world.
-        up: [n, 3] the world's vertical in the geom's frame.
-    """
-    across = np.sqrt(np.clip(1.0 - up[:, 2] ** 2, 0.0, 1.0))
-    match mujoco.mjtGeom(int(model.geom_type[geom])):
-        case mujoco.mjtGeom.mjGEOM_SPHERE:
-            return size[:, 0]
-        case mujoco.mjtGeom.mjGEOM_CAPSULE:
-            return size[:, 0] + size[:, 1] * np.abs(up[:, 2])
-        case mujoco.mjtGeom.mjGEOM_CYLINDER:
-            return size[:, 0] * across + size[:, 1] * np.abs(up[:, 2])
-        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
-            return np.linalg.norm(size * up, axis=1)
-        case mujoco.mjtGeom.mjGEOM_BOX:
-            return np.sum(size * np.abs(up), axis=1)
-        case _:
-            mesh = model.geom_dataid[geom]
-            first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
-            vertices = model.mesh_vert[first : first + count]
-            return -np.min(up @ vertices.T, axis=1)
 
 
 def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None:
@@ -230,8 +201,11 @@ def _start_states(
     return qpos, qvel
 
 
-def _derive(draft: PoolDraft, qpos: np.ndarray) -> None:
-    """Compute MuJoCo's derived constants, and put `qpos` just above the ground."""
+def _derive(draft: PoolDraft, qpos: np.ndarray, height: np.ndarray) -> None:
+    """Compute MuJoCo's derived constants, and put `qpos` just above the ground.
+
+    Where an effect has changed how the robot stands, also `height` and tilt of its trunk.
+    """
     batch = Batch(with_servos(draft.robot.model), len(qpos))
     for name, values in draft.fields.items():
         batch.expand(name)[:] = values
@@ -240,6 +214,8 @@ def _derive(draft: PoolDraft, qpos: np.ndarray) -> None:
     for name, values in derived.items():
         draft.fields[name] = values.copy()
     assert set(draft.fields) >= set(WORLD_FIELDS)
+    if draft.reshaped.any():
+        stand_again(batch, draft, qpos, height)
     batch.bind("qpos")[:] = qpos
     position, rotation = batch.bind("geom_xpos"), batch.bind("geom_xmat")
     batch.forward()

@@ -8,7 +8,7 @@ from functools import lru_cache
 import mujoco
 import numpy as np
 
-from horizon_rl.physics.pool import reach_down
+from horizon_rl.physics.stance import reach_down
 from horizon_rl.robots import (
     INTERVENTIONS,
     Robot,
