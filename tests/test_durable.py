@@ -1,7 +1,12 @@
 """Files appear whole or not at all."""
 
+import errno
+import os
+import subprocess
+
 import pytest
 
+from horizon_rl.support import durable
 from horizon_rl.support.durable import (
     create_file,
     digest_directory,
@@ -78,6 +83,40 @@ def test_run_directory_that_holds_anything_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(InputError, match="is not empty"):
         make_run_directory(tmp_path, "journal")
-    (tmp_path / "journal").write_text("")
+    (tmp_path / "journal").write_text("{}")
     with pytest.raises(InputError, match="already holds a run"):
         make_run_directory(tmp_path, "journal")
+
+
+def test_start_takes_away_what_a_killed_one_left_and_nothing_else(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    # Another process, which is alive, may be starting a run at the same place.
+    names = [f".aside-{number}-journal" for number in (gone.pid, os.getppid())]
+    for folder in (tmp_path, tmp_path / "checkpoints"):
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).write_text("half")
+    (tmp_path / "checkpoints" / f".aside-{gone.pid}-initial").mkdir()
+    (tmp_path / "journal").touch()  # Of a start on a file system without hard links.
+    make_run_directory(tmp_path, "journal", "checkpoints")
+    left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*"))
+    assert left == [names[1], "checkpoints", f"checkpoints/{names[1]}"]
+
+
+def test_new_directory_is_synced_in_its_parent(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(durable, "sync_directory", synced.append)
+    make_run_directory(tmp_path / "logs" / "train" / "run", "journal")
+    assert synced == [tmp_path, tmp_path / "logs", tmp_path / "logs" / "train"]
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP])
+def test_one_of_two_creates_a_file_where_there_are_no_hard_links(
+    tmp_path, monkeypatch, code
+):
+    def refuse(*args):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_only_one_of_two_creates_a_file(tmp_path)

@@ -107,6 +107,23 @@ def test_traces_of_a_phase_that_was_not_judged_are_removed(directory):
     assert len((directory.path / TIMES).read_text().splitlines()) == 1
 
 
+def test_only_the_last_checkpoints_are_kept(directory):
+    kept = [directory.write_checkpoint(phase, fill) for phase in range(4)]
+    directory.write_checkpoint(None, fill)
+    (directory.path / CHECKPOINTS / "mine").mkdir()
+
+    def names():
+        return sorted(path.name for path in (directory.path / CHECKPOINTS).iterdir())
+
+    everything = names()
+    directory.keep_checkpoints(entries(*kept), 0)
+    assert names() == everything
+    directory.keep_checkpoints(entries(*kept), 2)
+    assert names() == ["initial", "mine", "phase-00002", "phase-00003"]
+    directory.pick_up(entries(*kept), 1)
+    assert names() == ["initial", "mine", "phase-00003"]
+
+
 def test_record_is_copied_without_weights(directory, tmp_path):
     directory.journal.write_text("{}\n")
     directory.write_times(TIMES_OF)

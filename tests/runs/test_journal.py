@@ -1,5 +1,7 @@
 """The journal is the run: what it survives, and what it refuses."""
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -16,7 +18,6 @@ from horizon_rl.runs.journal import (
     Journal,
     committed_folder,
     create_curriculum,
-    is_locked,
     replay,
     resume_curriculum,
 )
@@ -25,6 +26,7 @@ from horizon_rl.runs.lines import (
     parse_line,
     to_line,
 )
+from horizon_rl.runs.lock import is_locked
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.support.errors import InputError
 
@@ -179,7 +181,7 @@ def test_journal_is_locked_while_its_run_is_alive(path):
     journal, _ = Journal.resume(path)
     assert is_locked(path)
     code = (
-        "import sys; from pathlib import Path; from horizon_rl.runs.journal import *\n"
+        "import sys; from pathlib import Path; from horizon_rl.runs.lock import *\n"
         "print(is_locked(Path(sys.argv[1])))"
     )
     command = [sys.executable, "-c", code, str(path)]
@@ -187,6 +189,18 @@ def test_journal_is_locked_while_its_run_is_alive(path):
     assert other.stdout == "True\n", other.stderr
     journal.close()
     assert not is_locked(path)
+
+
+def test_file_system_without_locks_is_said_and_used(path, monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.warns(UserWarning, match="no locks on this file system .*No locks"):
+        curriculum = resume_curriculum(path)
+    curriculum.tell(GOOD)
+    curriculum.close()
+    assert len(replay(path).entries) == 7 and not is_locked(path)
 
 
 def test_asking_whether_it_is_locked_neither_locks_nor_reads_it(path):

@@ -1,7 +1,10 @@
 """Worlds whose physics breaks: failures, and counted wherever people look."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
 
 import json
 
+import mujoco
 import numpy as np
 import pytest
 from small_runs import WORLDS, create, finish, read_evidence, tiny
@@ -56,6 +59,20 @@ def test_broken_worlds_raise_the_error_and_are_counted(tmp_path, break_worlds, c
     assert '"unhealthy":40' in (run.path / "journal.jsonl").read_text()
     assert main(["status", str(run.path)]) == 0
     assert "physics broke in 40 episodes" in capsys.readouterr().out
+
+
+def test_broken_worlds_leave_no_log_in_the_users_folder(
+    tmp_path, monkeypatch, break_worlds, capfd
+):
+    # In a process that has no handler of its own yet.
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(None)
+    monkeypatch.chdir(tmp_path)
+    break_worlds(2, WORLDS)
+    finish(create(tiny(max_phases=1), tmp_path / "run"))
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert "unstable" not in capfd.readouterr().err
+    mujoco.set_mju_user_warning(before)
 
 
 def test_broken_probes_fail_gate_c_and_are_counted(tmp_path, break_worlds):

@@ -24,8 +24,8 @@ from horizon_rl.runs.journal import Journal, committed_folder
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.run import Run
 
-FSYNCS = 9
-"""Of a commit: evidence 2, checkpoint 6, journal 1."""
+FSYNCS = 8
+"""Of a commit: evidence 2, checkpoint 5, journal 1."""
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,8 @@ from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.runs.lines import JournalError
+from horizon_rl.runs.paths import journal_of
+from horizon_rl.runs.verify import verify_run
 from horizon_rl.support.durable import digest_directory
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.context import read_context
@@ -59,6 +61,22 @@ def test_resumed_after_every_verdict_equals_uninterrupted(tmp_path):
         assert len(run_phases(cut, 1)) == 1
     assert journal(cut.path) == journal(whole.path)
     assert_same(weights(cut), weights(whole))
+
+
+def test_killed_and_resumed_run_keeps_the_checkpoints_that_an_uninterrupted_one_keeps(
+    tmp_path,
+):
+    cfg = stormy(keep_checkpoints=1)
+    whole, cut = (create(cfg, tmp_path / name) for name in ("whole", "cut"))
+    finish(whole)
+    run_phases(cut, 4)  # The loop is left before it has cleared away.
+    finish(resume(cut.path))
+    for path in (whole.path, cut.path):
+        kept = sorted(p.name for p in (path / "checkpoints").iterdir())
+        assert kept == ["initial", "phase-00004"]
+    assert journal(cut.path) == journal(whole.path)
+    _, findings = verify_run(journal_of(cut.path))
+    assert not any(finding.problems for finding in findings)
 
 
 def test_stop_that_is_asked_for_comes_after_an_iteration_and_judges_nothing(tmp_path):

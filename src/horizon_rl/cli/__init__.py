@@ -16,6 +16,12 @@ from io import TextIOWrapper
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.parse import parse
+from horizon_rl.cli.signals import (
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    Terminated,
+    stoppable,
+)
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError, RunError, unknown
 from horizon_rl.support.printable import printable
@@ -40,6 +46,7 @@ COMMANDS = {
     "models": ("ModelsCmd", "the policies that come with the package"),
     "domains": ("DomainsCmd", "what can be widened, and how far a level goes"),
     "robots": ("RobotsCmd", "the bodies at hand, as numbers and as a picture"),
+    "cache": ("CacheCmd", "results of evaluations on disk, and which may go"),
     "bench": ("BenchCmd", "what the parts cost on this machine"),
     "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
@@ -56,8 +63,9 @@ def main(args: list[str] | None = None) -> int:
             # A terminal without Unicode gets question marks, not a traceback.
             stream.reconfigure(errors="replace")
     try:
-        code = _dispatch(args)
-        sys.stdout.flush()
+        with stoppable():
+            code = _dispatch(args)
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python would complain at exit.
@@ -76,9 +84,12 @@ def main(args: list[str] | None = None) -> int:
         where = where if on_gpu else "is full: take fewer worlds, or smaller networks"
         print(f"horizon: the memory {where}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("horizon: interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stop:
+        terminated = isinstance(stop, Terminated)
+        print(
+            f"horizon: {'terminated' if terminated else 'interrupted'}", file=sys.stderr
+        )
+        return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
 
 
 def _dispatch(args: list[str]) -> int:

@@ -1,12 +1,10 @@
 """`horizon train`: HORIZON and its controls, with a board, checkpoints and resume."""
 
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
+from signal import SIGTERM
 
 from rich.live import Live
 
@@ -15,6 +13,7 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
 )
+from horizon_rl.cli.signals import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
@@ -46,11 +45,12 @@ def run(cmd: TrainCmd) -> None:
     with join(cmd.device) as ranks:
         run = _resume(cmd, cmd.resume, ranks) if cmd.resume else _create(cmd, ranks)
         try:
-            if ranks.leads:
-                _train(run, cmd.wandb)
-            else:
-                for _ in run.events():
-                    pass  # The leader shows, and says when to stop.
+            with graceful_stop(speaks=ranks.leads) as stop:
+                if ranks.leads:
+                    _train(run, cmd.wandb, stop.is_asked)
+                else:
+                    for _ in run.events():
+                        pass  # The leader shows, and says when to stop.
         except NonFiniteError as error:
             last = run.checkpoint if ranks.leads else "with rank 0"
             raise RunError(f"{error}. Last good checkpoint: {last}") from error
@@ -62,6 +62,8 @@ def run(cmd: TrainCmd) -> None:
             run.close()
     if ranks.leads:
         _report(run, cmd)
+    if run.stopped and stop.signal == SIGTERM:
+        raise Terminated
 
 
 def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
@@ -91,7 +93,7 @@ def _go_on(run: Run) -> str | None:
     return resume_command(run.path, "training", run.ranks.size)
 
 
-def _train(run: Run, wandb: bool) -> None:
+def _train(run: Run, wandb: bool, is_asked: Callable[[], bool]) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
     console = Terminal(soft_wrap=True)
     print(f"Run: {run.path}")
@@ -106,11 +108,7 @@ def _train(run: Run, wandb: bool) -> None:
     if console.is_terminal:
         live = Live(board.draw(), console=Terminal(), auto_refresh=False)
     said = time.perf_counter()
-    with (
-        _graceful_stop() as is_asked,
-        open_writer(run, wandb) as writer,
-        live or nullcontext(),
-    ):
+    with open_writer(run, wandb) as writer, live or nullcontext():
         for event in run.events(is_asked):
             board.add(event)
             is_verdict = not isinstance(event, Iteration)
@@ -155,24 +153,3 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         )
     print(f"Run: {run.path}")
     print(f"Checkpoint: {run.checkpoint}")
-
-
-@contextmanager
-def _graceful_stop() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a request; the second stops at once."""
-    asked = Event()
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number, frame):
-        asked.set()
-        signal.signal(signal.SIGINT, before)
-        print(
-            "\nstopping after this iteration; Ctrl-C again stops at once",
-            file=sys.stderr,
-        )
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -27,7 +27,7 @@ with needs_extra("train"):
 ADVANCED = (
     *("catalogue", "table", "wandb", "num_bodies", "rows_per_env", "phase_iterations"),
     *("window", "probe_scenarios", "anchor_scenarios", "scout_scenarios", "stagger"),
-    *("rollback_rate", "linear_phases"),
+    *("rollback_rate", "linear_phases", "keep_checkpoints"),
 )
 
 

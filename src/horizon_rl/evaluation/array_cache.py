@@ -6,6 +6,7 @@ that a result of other inputs or other code is never taken for this one.
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -69,6 +70,8 @@ class ArrayCache:
             return None
         try:
             arrays = read_arrays(path)
+            with suppress(OSError):
+                os.utime(path)  # `horizon cache` deletes what is not used.
             return {name: arrays[name] for name in names}
         except (InputError, KeyError) as error:
             warn(f"{path} is damaged and left out: {error}", stacklevel=2)

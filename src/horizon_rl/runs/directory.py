@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.curriculum import CheckpointRef, Entry, Episodes
+from horizon_rl.curriculum import CheckpointRef, Entry, Episodes, last_checkpoint
+from horizon_rl.curriculum.entry import last_commit
 from horizon_rl.curriculum.evidence import ProbedEpisodes
 from horizon_rl.runs.paths import (
     BUDGET,
@@ -26,9 +27,10 @@ from horizon_rl.runs.paths import (
 from horizon_rl.runs.telemetry import PhaseTimes as PhaseTimes
 from horizon_rl.runs.telemetry import append_line, keep_phases
 from horizon_rl.support.durable import (
-    ASIDE,
     digest_directory,
+    make_directory,
     make_run_directory,
+    remove_aside,
     remove_unnamed,
     write_directory,
     write_file,
@@ -70,7 +72,7 @@ class RunDirectory:
             arrays[f"{name}_return"] = episodes.returns.astype(np.float32)
             for size in () if episodes.size is None else np.unique(episodes.size):
                 arrays[f"{name}_size:{size}"] = episodes.size == size
-        (self.path / EVIDENCE).mkdir(exist_ok=True)
+        make_directory(self.path / EVIDENCE)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         name = f"{phase_name(phase)}.npz"
@@ -102,17 +104,25 @@ class RunDirectory:
             raise InputError(f"checkpoint {folder} is missing or damaged: cannot go on")
         return folder
 
-    def pick_up(self, entries: Sequence[Entry]) -> float:
+    def pick_up(self, entries: Sequence[Entry], keep: int = 0) -> float:
         """Remove traces of a phase that was not judged; return the seconds of the others.
 
         What somebody else has put into the directory stays.
         """
-        named = [entry.checkpoint.name for entry in entries if entry.checkpoint]
-        remove_unnamed(self.path / CHECKPOINTS, r"phase-\d{5}", named)
+        self.keep_checkpoints(entries, keep)
         for folder in (self.path, self.path / EVIDENCE):
-            for file in folder.glob(f"{ASIDE}*"):
-                file.unlink()
+            remove_aside(folder, alone=True)
         return keep_phases(self.path, len(entries))
+
+    def keep_checkpoints(self, entries: Sequence[Entry], count: int) -> None:
+        """Delete the checkpoints of phases but the last `count`; 0 keeps all on record.
+
+        Those that the run goes on from, or would roll back to, always stay.
+        """
+        named = [entry.checkpoint for entry in entries if entry.checkpoint]
+        kept = [*named[-count:], last_checkpoint(entries), last_commit(entries)]
+        names = [checkpoint.name for checkpoint in kept if checkpoint]
+        remove_unnamed(self.path / CHECKPOINTS, r"phase-\d{5}", names)
 
 
 def initial_checkpoint(digest: str) -> CheckpointRef:

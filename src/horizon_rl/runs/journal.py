@@ -36,16 +36,12 @@ from horizon_rl.runs.lines import (
     parse_line,
     to_line,
 )
+from horizon_rl.runs.lock import lock
 from horizon_rl.runs.migration import migrate_header
 from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import agree, dumps, encode
-
-try:
-    import fcntl
-except ImportError:  # No locks there: two processes on one journal go unnoticed.
-    fcntl = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +97,7 @@ class Journal:
             self._file = open(path, "r+b", buffering=0)
         except OSError as error:
             raise JournalError(f"cannot open {path}: {error.strerror}") from error
-        self._lock()
+        lock(self._file, path)
         self._end = self._file.seek(0, os.SEEK_END)
         self._is_sound = True
 
@@ -170,14 +166,6 @@ class Journal:
         self._file.truncate(num_bytes)
         self._end = self._file.seek(num_bytes)
 
-    def _lock(self) -> None:
-        try:
-            if fcntl:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise JournalError(f"{self.path} is in use by another process") from error
-
 
 def _plain(entry: Entry) -> dict[str, Any]:
     """Return an entry as plain data; what only some methods have is left out if empty."""
@@ -186,21 +174,6 @@ def _plain(entry: Entry) -> dict[str, Any]:
         if not record["evidence"][name]:
             del record["evidence"][name]
     return record
-
-
-def is_locked(path: Path) -> bool:
-    """Tell whether a process has the journal open for appending: its run is alive."""
-    try:
-        file = open(path, "rb")
-    except OSError:
-        return False  # The reader reports why.
-    with file:
-        try:
-            if fcntl:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def read_header(path: Path) -> Header:

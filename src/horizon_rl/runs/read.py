@@ -14,7 +14,8 @@ import numpy as np
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, read_budget
-from horizon_rl.runs.journal import Header, Replay, is_locked, replay
+from horizon_rl.runs.journal import Header, Replay, replay
+from horizon_rl.runs.lock import is_locked
 from horizon_rl.runs.paths import (
     CHECKPOINTS,
     EVIDENCE,

@@ -31,7 +31,19 @@ def write_file(path: Path, data: bytes) -> None:
 
 def create_file(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole, or raise FileExistsError: one of two may win."""
-    _write(path, data, os.link)
+    _write(path, data, _publish_new)
+
+
+def _publish_new(aside: Path, path: Path) -> None:
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # No hard links there, as on FAT: who makes the name has won. A crash right here
+        # leaves an empty file, which counts as none.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.replace(aside, path)
 
 
 def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> None:
@@ -52,6 +64,39 @@ def _aside(path: Path) -> Path:
     return path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory that survives a power cut, and those above it."""
+    if not path.is_dir():
+        make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_directory(path.parent)
+
+
+def remove_aside(folder: Path, *, alone: bool = False) -> None:
+    """Delete what writers left that are gone; with `alone`, nobody else writes there."""
+    for path in folder.glob(f"{ASIDE}*"):
+        writer = re.match(rf"{re.escape(ASIDE)}(\d+)-", path.name)
+        if not alone and writer and _is_alive(int(writer[1])):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Tell whether another process of that number exists: it may still write."""
+    if process == os.getpid():
+        return False  # It does one thing at a time.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     """Put a directory at `path` whole or not at all, and return its digest.
 
@@ -59,8 +104,7 @@ def write_directory(path: Path, fill: Callable[[Path], object]) -> str:
     beside them. A directory that stands at `path` already is replaced: no record names
     it yet.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sync_directory(path.parent.parent)
+    make_directory(path.parent)
     aside = _aside(path)
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
@@ -130,25 +174,32 @@ def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
     else has put there stays.
     """
     keep = set(named)
-    for path in parent.iterdir() if parent.exists() else ():
+    for path in list(parent.iterdir()) if parent.exists() else ():
         ours = path.name.startswith(ASIDE) or re.fullmatch(pattern, path.name)
         if ours and path.is_dir() and not path.is_symlink() and path.name not in keep:
-            shutil.rmtree(path)
+            # Out of the way first: what is deleted by half must not go by its name.
+            aside = path if path.name.startswith(ASIDE) else _aside(path)
+            os.rename(path, aside)
+            shutil.rmtree(aside)
 
 
 def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     """Make a directory for a new run; one that holds anything is refused.
 
     `mark` is the file by which a run is known, `ours` what a start that was cut off may
-    have left there.
+    have left there; what it had not finished is deleted.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        if (path / mark).exists():
+        make_directory(path)
+        known = path / mark
+        if known.exists() and known.stat().st_size:
             raise InputError(f"{path} already holds a run: resume it, or name another")
         names = {p.name for p in path.iterdir() if not p.name.startswith(ASIDE)}
-        if names - set(ours):
+        if names - {mark, *ours}:
             raise InputError(f"{path} is not empty: name a new directory for the run")
+        known.unlink(missing_ok=True)
+        for folder in (path, *(path / name for name in ours)):
+            remove_aside(folder)
     except OSError as error:
         why = error.strerror
         raise InputError(f"cannot write to run directory {path}: {why}") from error

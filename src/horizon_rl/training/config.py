@@ -18,6 +18,7 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.learning import LearnerCfg
 from horizon_rl.support.bounds import (
     Count,
+    CountOrNone,
     EnvSteps,
     NumScenarios,
     NumWorlds,
@@ -81,6 +82,9 @@ class TrainCfg(MethodCfgs):
     stagger: bool = False
     """Let worlds begin a phase at random ages of their first episode, instead of all at
     once."""
+    keep_checkpoints: CountOrNone = 0
+    """Checkpoints of phases to keep, the last ones; 0: all. The first one, and what the
+    run goes on from, always stay."""
     rollback_rate: Annotated[float, Within(1e-3, 1.0)] = 1.0
     """Factor on the learning rate after a rollback."""
     linear_phases: Count = 50

@@ -252,7 +252,9 @@ class Run(Recorder):
     def record_times(self, times: PhaseTimes) -> None:
         self.trained_s += times.total_s
         self._phase_began = time.perf_counter()
+        keep, entries = self.cfg.keep_checkpoints, self.curriculum.entries
         self.ranks.once(lambda: self.directory.write_times(times))
+        self.ranks.once(lambda: self.directory.keep_checkpoints(entries, keep))
         # With the last probes: where a run that is resumed here goes on.
         self._follow_schedules(self.curriculum.state.env_steps)
 
@@ -305,7 +307,7 @@ class Run(Recorder):
         except BaseException:
             curriculum.close()
             raise
-        self.trained_s = self.directory.pick_up(entries)
+        self.trained_s = self.directory.pick_up(entries, self.cfg.keep_checkpoints)
         is_old = read_header(self.directory.journal).schema < 3
         return curriculum.method, entries, is_old
 

@@ -1,0 +1,45 @@
+"""Who has a journal open: one process at a time goes on with a run."""
+
+from io import FileIO
+from pathlib import Path
+from warnings import warn
+
+from horizon_rl.runs.lines import JournalError
+
+try:
+    import fcntl
+except ImportError:  # No locks there: two processes on one journal go unnoticed.
+    fcntl = None
+
+
+def lock(file: FileIO, path: Path) -> None:
+    """Keep other processes from the journal at `path`; one that they have is refused."""
+    try:
+        if fcntl:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise JournalError(f"{path} is in use by another process") from error
+    except OSError as error:  # As on some network file systems.
+        warn(
+            f"{path}: no locks on this file system ({error.strerror}): see to it "
+            "yourself that no other process goes on with the run",
+            stacklevel=2,
+        )
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether a process has the journal open for appending: its run is alive."""
+    try:
+        file = open(path, "rb")
+    except OSError:
+        return False  # The reader reports why.
+    with file:
+        try:
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # No locks there: nobody can tell.
+            pass
+    return False
