@@ -121,7 +121,8 @@ def test_probe_sets_name_what_must_be_measured():
 def test_scouts_are_probe_sets_drawn_like_the_candidate():
     curriculum = Curriculum(["mass"], Horizon(leap=LeapCfg(rungs=(0.5, 1.0))))
     sets = curriculum.state.probes
-    assert sets.keys() == {"anchor", "candidate", "beyond 0.5", "beyond 1"}
+    scouted = {"beyond 0", "beyond 0.5", "beyond 1"}
+    assert sets.keys() == {"anchor", "candidate", *scouted}
     assert sets["beyond 0.5"] == ProbeSet(0, AtLevels({"mass": 0.5}))
     assert sets["candidate"].phase == 0
 

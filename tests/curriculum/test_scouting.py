@@ -37,6 +37,7 @@ def test_between_goes_a_share_of_the_way_and_rounds():
 
 def test_ladder_at_mastered_levels_goes_outward_only():
     assert ladder(HERE, HERE, CFG) == {
+        "beyond 0": HERE,
         "beyond 0.25": {"mass": 0.4, "com": 0.25},
         "beyond 0.5": {"mass": 0.6, "com": 0.5},
         "beyond 1": {"mass": 1.0, "com": 1.0},
@@ -49,6 +50,7 @@ def test_ladder_of_a_leap_also_goes_back_toward_what_is_mastered():
         "within 0.75": {"mass": 0.5, "com": 0.3},
         "within 0.5": {"mass": 0.4, "com": 0.2},
         "within 0.25": {"mass": 0.3, "com": 0.1},
+        "beyond 0": {"mass": 0.6, "com": 0.4},
         "beyond 0.5": {"mass": 0.8, "com": 0.7},
     }
 
@@ -96,6 +98,15 @@ def test_leap_together_goes_the_same_share_in_all_groups():
     levels, expected = choose_leap(HERE, found, 0.6, 0.0, CFG)
     assert levels == pytest.approx({"mass": 0.8, "com": 0.75})  # 0.75 of their way.
     assert expected == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("luck", [-0.1, 0.0, 0.04])
+def test_scouts_that_are_all_easy_or_all_hard_lead_nowhere_else(luck):
+    beyond = tuple(0.96 + luck - loss for loss in (0.06, 0.16, 0.56))
+    found = survival(0.95, beyond=beyond) | {"beyond 0": 0.96 + luck}
+    levels, expected = choose_leap({"mass": 0.0}, found, 0.84, 0.0, CFG)
+    assert levels == pytest.approx({"mass": 0.375})  # 0.11: half way on from 0.06.
+    assert expected == pytest.approx(0.84)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_phase_after_a_commit_has_its_reference_and_scouts():
     )
     assert state.reference is not None
     assert (state.reference.error, state.reference.value) == (0.2, 9.0)
-    scouts = {f"beyond {rung:g}" for rung in method.leap.rungs}
+    scouts = {f"beyond {rung:g}" for rung in (0.0, *method.leap.rungs)}
     assert set(state.probes) == {"anchor", "candidate", "checkpoint"} | scouts
     _, found = probe(POLICY, state.probes, CFG.noise)
     assert found.keys() == state.probes.keys()

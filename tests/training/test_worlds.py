@@ -138,7 +138,7 @@ def test_scouts_at_the_candidates_levels_keep_their_scenarios_from_look_to_look(
         assert_equal(first[name], second[name])
 
 
-@pytest.mark.parametrize(("method", "scouted"), [("horizon", 5), ("paper", 0)])
+@pytest.mark.parametrize(("method", "scouted"), [("horizon", 6), ("paper", 0)])
 def test_only_horizon_has_worlds_for_scouts(method, scouted):
     leap = LeapCfg(rungs=(0.5, 1.0))
     worlds, _ = make(tiny(method=method, scout_scenarios=10, leap=leap))

@@ -101,7 +101,7 @@ class LeapCfg(Bounded):
     @property
     def num_scouted(self) -> int:
         """Levels that are scouted at the end of a phase, at most."""
-        return len(PARTIAL) + len(self.rungs)
+        return len(PARTIAL) + 1 + len(self.rungs)
 
 
 def between(
@@ -114,14 +114,16 @@ def between(
 def ladder(mastered: Levels, candidate: Levels, cfg: LeapCfg) -> dict[str, Levels]:
     """Return the levels to scout at the end of a phase, by name.
 
-    Back toward the mastered levels, in case the phase stalls; and outward.
+    Back toward the mastered levels, in case the phase stalls; and outward, the
+    candidate's own levels first: what a rung costs is told from these same scenarios.
     """
     sets = {}
     if mastered != candidate:
         sets |= {f"{WITHIN} {s:g}": between(mastered, candidate, s) for s in PARTIAL}
     limit = dict.fromkeys(candidate, 1.0)
     if candidate != limit:
-        outward = {rung: between(candidate, limit, rung) for rung in cfg.rungs}
+        rungs = (0.0, *cfg.rungs)
+        outward = {rung: between(candidate, limit, rung) for rung in rungs}
         sets |= {f"{BEYOND} {rung:g}": levels for rung, levels in outward.items()}
     return sets
 
@@ -150,7 +152,9 @@ def choose_leap(
     names = [f"{BEYOND} {rung:g}" for rung in cfg.rungs]
     if here is None or not all(name in survival for name in names):
         return dict(levels), None
-    loss = losses(here, [survival[name] for name in names])
+    # Few scenarios are all easy or all hard by chance: only those of one draw compare.
+    start = survival.get(f"{BEYOND} 0", here)
+    loss = losses(start, [survival[name] for name in names])
     allowed = min(max(0.0, here - goal) / (1.0 - recovery), loss[-1])
     share = reach(loss, cfg.rungs, allowed)
     return between(levels, dict.fromkeys(levels, 1.0), share), here - float(allowed)
@@ -180,9 +184,9 @@ def survived_here(survival: Mapping[str, float]) -> float | None:
     return max(survival[CANDIDATE], survival.get(TRAINING, 0.0))
 
 
-def losses(here: float, survival: Sequence[float]) -> np.ndarray:
+def losses(start: float, survival: Sequence[float]) -> np.ndarray:
     """Return what each rung costs in survival, zero first; never less than a lower one."""
-    return np.maximum.accumulate([0.0, *(here - each for each in survival)])
+    return np.maximum.accumulate([0.0, *(start - each for each in survival)])
 
 
 def reach(loss: np.ndarray, rungs: Sequence[float], allowed: float) -> float:

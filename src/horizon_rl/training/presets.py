@@ -100,7 +100,7 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         # Phases are a ninth of the paper's: small probes keep their share small.
         probe_scenarios=96,
         anchor_scenarios=96,
-        scout_scenarios=32,
+        scout_scenarios=48,
         early=EarlyCfg(looks=(0.7,)),
         stagger=True,
         steps=200_000_000,
