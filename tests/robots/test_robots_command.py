@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from horizon_rl.cli.robots import RobotsCmd, run
-from horizon_rl.robots import preset_names
+from horizon_rl.robots import JOINT_NAMES, preset_names
 from horizon_rl.support.errors import InputError
+
+BACKWARD = Path(__file__).parents[1] / "fixtures/backward_axes.xml"
 
 
 def printed(capsys, **options):
@@ -65,6 +67,43 @@ def test_an_mjcf_file_is_listed_beside_the_presets(capsys, shared):
     assert theirs["sources"] == [str(path)]
 
 
+def test_a_file_is_checked_joint_by_joint(capsys, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("COLUMNS", "80")
+    out = printed(capsys, name=(str(BACKWARD),))
+    rows = [line.split() for line in out.splitlines()]
+    assert ["FL_thigh", "FL_hip", "0", "-1", "0", "-30.50..10.60", "0.80"] == next(
+        row[:7] for row in rows if row[:1] == ["FL_thigh"]
+    )
+    assert "found by kinematics" in out and "0.312 m, 78% of the leg" in out
+    assert "FL FL_toe, FR FR_toe" in out and "hull, capsule of FL_upper" in out
+    assert max(map(len, out.splitlines())) <= 80
+    *drawn, ground = out.rstrip().splitlines()[-12:]
+    assert set(ground) == {"▔"} and any("⠋" in line or "⠉" in line for line in drawn)
+
+
+def test_a_check_has_a_json_form(capsys):
+    pytest.importorskip("mujoco")
+    [robot] = json.loads(printed(capsys, name=(str(BACKWARD),), json=True))["robots"]
+    assert [joint["name"] for joint in robot["joints"]] == list(JOINT_NAMES)
+    knee = robot["joints"][2]
+    assert knee["axis"] == [0.0, -1.0, 0.0]
+    assert knee["limits_rad"] == pytest.approx([-40.5, 10.5])
+    assert knee["friction_nm"] == 0.5 and knee["joint"] == "FL_knee"
+    assert robot["feet"]["RR"] == "RR_toe" and robot["trunk_touches_ground"]
+    assert robot["contacts"][0] == "hull" and len(robot["contacts"]) == 5
+
+
+def test_a_trunk_that_passes_through_the_ground_is_pointed_out(capsys, tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    spec = mujoco.MjSpec.from_file(str(BACKWARD))
+    spec.geom("hull").contype = spec.geom("hull").conaffinity = 0
+    spec.compile()
+    path = tmp_path / "ghost.xml"
+    path.write_text(spec.to_xml())
+    assert "a fall shows only by its tilt" in printed(capsys, name=(str(path),))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -75,7 +114,8 @@ def test_an_mjcf_file_is_listed_beside_the_presets(capsys, shared):
             {"joints": Path("gone.json"), "mjcf": (Path("gone.xml"),)},
             "--joints gone.json: needs a JSON object",
         ),
-        ({"joints": Path("map.json")}, "--joints needs --mjcf"),
+        ({"joints": Path("map.json")}, "--joints needs the MJCF file"),
+        ({"name": ("gone.xml",)}, "gone.xml: no such file"),
         ({"picture": Path("robots.gif")}, "must end in .png"),
         ({"picture": Path("no/such/folder/robots.png")}, "no folder"),
     ],

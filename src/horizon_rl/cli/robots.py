@@ -12,6 +12,8 @@ import tyro
 from horizon_rl import robots
 from horizon_rl.cli.common import Terminal, check_file, print_json
 from horizon_rl.robots import Morphology, Robot
+from horizon_rl.robots.bodies import is_mjcf
+from horizon_rl.show.robot_check import joint_table, sketch, stance_table
 from horizon_rl.show.robot_sheet import save_robots
 from horizon_rl.show.table import Table, tabulate
 from horizon_rl.support.errors import InputError
@@ -26,12 +28,13 @@ MOTORS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RobotsCmd:
-    """List robots: mass, link lengths, standing height, motors; draw them."""
+    """List robots: mass, link lengths, standing height, motors; check your own, draw them."""
 
     name: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Robots to show, all without it; `go2+stilts` is one after an intervention."""
+    """Robots to show, all without it: names, `go2+stilts` is one after an intervention;
+    or MJCF files, which are imported and checked."""
     mjcf: Annotated[tuple[Path, ...], tyro.conf.UseAppendAction] = ()
-    """MJCF file of a quadruped to import and show; repeat it for several."""
+    """MJCF file of a quadruped to import and check, as a name; repeat it for several."""
     joints: Path | None = None
     """JSON file that maps FL_hip .. RR_calf to the MJCF file's joint names."""
     picture: Path | None = None
@@ -43,13 +46,14 @@ class RobotsCmd:
 def run(cmd: RobotsCmd) -> None:
     if cmd.picture:
         check_file("--picture", cmd.picture, ".png")
-    bodies = [robots.load_body(name) for name in cmd.name]
-    if not bodies and not cmd.mjcf:
+    files = [*(Path(name) for name in cmd.name if is_mjcf(name)), *cmd.mjcf]
+    bodies = [robots.load_body(name) for name in cmd.name if not is_mjcf(name)]
+    if not bodies and not files:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]
-    if cmd.joints and not cmd.mjcf:
-        raise InputError("--joints needs --mjcf, the file whose joints it maps")
+    if cmd.joints and not files:
+        raise InputError("--joints needs the MJCF file whose joints it maps")
     joints = _read_joints(cmd.joints) if cmd.joints else None
-    imported = {path: robots.load_mjcf(path, joints=joints) for path in cmd.mjcf}
+    imported = {path: robots.load_mjcf(path, joints=joints) for path in files}
     rows = [describe(body) for body in bodies]
     rows += [describe_import(robot, path) for path, robot in imported.items()]
     if cmd.picture:
@@ -61,6 +65,10 @@ def run(cmd: RobotsCmd) -> None:
     console = Terminal()
     console.print_table(_numbers(rows))
     console.print_table(_sources(rows))
+    for row, robot in zip(rows[len(bodies) :], imported.values(), strict=True):
+        console.print_table(joint_table(f"Check of {robot.name}", row["joints"]))
+        console.print_table(stance_table(row))
+        console.print(sketch(robots.outline(robot)))
     if cmd.picture:
         print(f"drawn in {cmd.picture}")
 
@@ -92,6 +100,7 @@ def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
     lengths = robot.thigh_length_m, robot.calf_length_m
     return {
         **_describe(robot, robot.total_mass_kg, *lengths),
+        **robots.inspect_robot(robot),
         "title": robot.name,
         "sources": [str(path)],
         "estimated": [],

@@ -27,7 +27,7 @@ from horizon_rl.physics import build_pool, effect_digests
 from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.robots import REFERENCE, Robot, load_body, load_robot
-from horizon_rl.robots.mjcf import is_mjcf
+from horizon_rl.robots.bodies import is_mjcf
 from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.records import dumps, encode, inside
 from horizon_rl.task import Scenarios, SuccessCfg, TaskCfg

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from horizon_rl.robots.build import build_spec as build_spec
     from horizon_rl.robots.ground import FLAT as FLAT
     from horizon_rl.robots.ground import Ground as Ground
+    from horizon_rl.robots.inspection import inspect_robot as inspect_robot
+    from horizon_rl.robots.inspection import outline as outline
     from horizon_rl.robots.mjcf import load_mjcf as load_mjcf
     from horizon_rl.robots.mjcf import load_robot as load_robot
     from horizon_rl.robots.picture import draw_robots as draw_robots

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, reduce
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from horizon_rl.robots.leg import Leg
@@ -21,6 +22,11 @@ REFERENCE = "go2"
 """The robot whose motors and ranges every other body's are scaled from."""
 
 STILT_M = 0.15
+
+
+def is_mjcf(source: str) -> bool:
+    """Tell whether `source` is the path of a file, not the name of a body."""
+    return Path(source).suffix.lower() in (".xml", ".mjcf")
 
 
 def preset_names() -> tuple[str, ...]:

@@ -18,11 +18,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from horizon_rl.robots.bodies import load_body
+from horizon_rl.robots.bodies import is_mjcf, load_body
 from horizon_rl.robots.build import build_robot
+from horizon_rl.robots.default_pose import Joints, Stands, choose_pose
 from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.joint_map import find_feet, find_joints, measure_legs
-from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES, Stance, rest_on_feet
+from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
     FOOT_SENSORS,
@@ -32,16 +33,11 @@ from horizon_rl.robots.scene import (
     find_addresses,
     set_options,
 )
+from horizon_rl.robots.standing import find_stance
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import inside
 
 PLANE = mujoco.mjtGeom.mjGEOM_PLANE
-GUESSED_POSE_RAD = (0.0, 0.8, -1.5)
-
-
-def is_mjcf(source: str) -> bool:
-    """Tell whether `source` is the path of a file, not the name of a body."""
-    return Path(source).suffix.lower() in (".xml", ".mjcf")
 
 
 def load_robot(source: str) -> Robot:
@@ -85,7 +81,8 @@ def load_mjcf(
         joints: the file's joint for each canonical name; by name rules if not given.
         feet: the file's foot geom for each of FL FR RL RR; searched if not given.
         default_pose_rad: twelve canonical angles; if not given, those of the keyframe
-            'stand', 'home' or the first; if there is none, knees half bent.
+            'stand', 'home' or another in which the robot stands; if there is none, feet
+            below the hips, knees half bent.
         ground: what it stands on, in the place of the file's own plane.
     """
     with inside(str(path)):
@@ -97,7 +94,6 @@ def load_mjcf(
         joint_ids = find_joints(source, joints)
         foot_ids = find_feet(source, joint_ids, feet)
         sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
-        pose = _default_pose(source, joint_ids, sign, offset_rad, default_pose_rad)
         joint_names = [source.joint(i).name for i in joint_ids]
         torque, stiffness, damping = _motor_facts(source, joint_ids)
         root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
@@ -106,9 +102,11 @@ def load_mjcf(
         for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
             add_motor(spec, motor, joint, direction)
         model = _load(spec.compile)
-        qpos = np.zeros(model.nq)
-        qpos[source.jnt_qposadr[joint_ids]] = sign * (pose - offset_rad)
-        stance = _find_stance(model, qpos, [model.geom(name).id for name in foot_names])
+        found = Joints.read(source, joint_ids, sign, offset_rad)
+        stands = Stands(model, [model.geom(n).id for n in foot_names], *lengths_m)
+        pose, found, pose_source = choose_pose(source, found, stands, default_pose_rad)
+        qpos = found.write(pose, model)
+        stance = find_stance(model, qpos, stands.feet)
         if ground != FLAT:
             planes = [geom for geom in spec.geoms if geom.type == PLANE]
             for plane in planes:
@@ -128,9 +126,10 @@ def load_mjcf(
             ground=ground,
             **find_addresses(model, joint_names, foot_names),
             joint_sign=sign,
-            joint_offset_rad=offset_rad,
+            joint_offset_rad=found.offset_rad,
             trunk_body_id=root,
             default_pose_rad=pose,
+            pose_source=pose_source,
             torque_limit_nm=torque,
             velocity_limit_rad_s=np.full(12, math.nan),
             stiffness_nm_rad=stiffness,
@@ -150,38 +149,6 @@ def _load(make: Callable[..., Any], *args: str) -> Any:
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise InputError(f"MuJoCo cannot load it: {reason}") from error
-
-
-def _default_pose(
-    model: mujoco.MjModel,
-    joint_ids: np.ndarray,
-    sign: np.ndarray,
-    offset_rad: np.ndarray,
-    given: Sequence[float] | np.ndarray | None,
-) -> np.ndarray:
-    """Choose the canonical default pose: as given, from a keyframe, or guessed."""
-    ends = model.jnt_range[joint_ids] * sign[:, None] + offset_rad[:, None]
-    limited = model.jnt_limited[joint_ids].astype(bool)
-    low = np.where(limited, ends.min(axis=1), -np.inf)
-    high = np.where(limited, ends.max(axis=1), np.inf)
-    keys = {model.key(i).name: i for i in reversed(range(model.nkey))}
-    if given is not None:
-        pose = np.asarray(given, dtype=float)
-    elif keys:
-        key = keys.get("stand", keys.get("home", 0))
-        pose = sign * model.key_qpos[key][model.jnt_qposadr[joint_ids]] + offset_rad
-    else:
-        bent = np.tile(GUESSED_POSE_RAD, (4, 1))
-        forward = high[2::3] > -low[2::3]  # The knee bends more that way.
-        bent[forward, 1:] *= -1.0
-        pose = np.clip(bent.ravel(), low, high)
-    if pose.shape != (12,) or not np.all((low <= pose) & (pose <= high)):
-        accepted = zip(JOINT_NAMES, low, high, strict=True)
-        raise InputError(
-            f"the default pose {pose.round(3).tolist()} is not 12 angles in the joints' "
-            f"ranges: {', '.join(f'{j} {a:.3f}..{b:.3f}' for j, a, b in accepted)}"
-        )
-    return pose
 
 
 def _motor_facts(
@@ -243,21 +210,3 @@ def _adapt(
             f"needs one ground plane, at z = 0, found {len(planes)} planes"
         )
     return [geoms[i].name for i in foot_ids]
-
-
-def _find_stance(
-    model: mujoco.MjModel, qpos: np.ndarray, foot_geom_ids: list[int]
-) -> Stance:
-    """Stand on feet of whatever shape: each counts as a sphere that reaches as low."""
-    data = mujoco.MjData(model)
-    data.qpos[:] = qpos
-    data.qpos[:7] = (0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0)
-    mujoco.mj_kinematics(model, data)
-    [floor] = np.flatnonzero(model.geom_type == PLANE)
-    centers = data.geom_xpos[foot_geom_ids] - data.qpos[:3]
-    lowest = [
-        mujoco.mj_geomDistance(model, data, int(floor), foot, 10.0, None)
-        for foot in foot_geom_ids
-    ]
-    radii = data.geom_xpos[foot_geom_ids][:, 2] - lowest
-    return rest_on_feet(centers, radii)

@@ -46,6 +46,8 @@ class Robot:
     """Where the ground's force on the trunk lies in sensordata, in N."""
     default_pose_rad: np.ndarray
     """Canonical angles that actions are offsets from."""
+    pose_source: str = "its facts"
+    """Where the default pose is from, in words."""
     torque_limit_nm: np.ndarray
     """The real motors' largest torques; not enforced by the model."""
     velocity_limit_rad_s: np.ndarray

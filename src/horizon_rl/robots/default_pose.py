@@ -1,0 +1,131 @@
+"""The default pose of an imported robot: as given, from a keyframe, or found."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+
+from horizon_rl.robots.morphology import JOINT_NAMES
+from horizon_rl.robots.standing import TURN, find_pose, turns_into, why_no_stance
+from horizon_rl.support.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Joints:
+    """The twelve joints as the file has them, in canonical order."""
+
+    ids: np.ndarray
+    sign: np.ndarray
+    offset_rad: np.ndarray
+    """canonical angle = sign * qpos + offset."""
+    low: np.ndarray
+    high: np.ndarray
+    """Canonical ranges, rad; infinite where there is no limit."""
+
+    @classmethod
+    def read(
+        cls,
+        model: mujoco.MjModel,
+        ids: np.ndarray,
+        sign: np.ndarray,
+        offset: np.ndarray,
+    ) -> "Joints":
+        ends = model.jnt_range[ids] * sign[:, None] + offset[:, None]
+        limited = model.jnt_limited[ids].astype(bool)
+        low = np.where(limited, ends.min(axis=1), -np.inf)
+        return cls(ids, sign, offset, low, np.where(limited, ends.max(axis=1), np.inf))
+
+    def counted_around(self, pose: np.ndarray) -> "Joints":
+        """Return the joints with angles counted so that `pose` lies in their ranges.
+
+        A file may count a leg's angles from a whole turn away.
+        """
+        fits = pose.shape == (12,)
+        turns = turns_into(pose, self.low, self.high) if fits else np.array(np.nan)
+        if np.isnan(turns).any():
+            accepted = zip(JOINT_NAMES, self.low, self.high, strict=True)
+            raise InputError(
+                f"the default pose {pose.round(3).tolist()} is not 12 angles in the "
+                f"joints' ranges: "
+                f"{', '.join(f'{j} {a:.3f}..{b:.3f}' for j, a, b in accepted)}"
+            )
+        away = TURN * turns
+        return replace(
+            self,
+            offset_rad=self.offset_rad - away,
+            low=self.low - away,
+            high=self.high - away,
+        )
+
+    def write(self, pose: np.ndarray, model: mujoco.MjModel) -> np.ndarray:
+        """Return a configuration of the model in this pose."""
+        qpos = np.zeros(model.nq)
+        qpos[model.jnt_qposadr[self.ids]] = self.sign * (pose - self.offset_rad)
+        return qpos
+
+
+@dataclass(frozen=True, eq=False)
+class Stands:
+    """Tells whether a robot stands in a pose."""
+
+    model: mujoco.MjModel
+    feet: list[int]
+    thigh_m: float
+    calf_m: float
+
+    def why_not(self, pose: np.ndarray, joints: Joints) -> str | None:
+        length_m, qpos = self.thigh_m + self.calf_m, joints.write(pose, self.model)
+        return why_no_stance(self.model, qpos, self.feet, joints.ids, length_m)
+
+
+def choose_pose(
+    source: mujoco.MjModel,
+    joints: Joints,
+    stands: Stands,
+    given: Sequence[float] | np.ndarray | None,
+) -> tuple[np.ndarray, Joints, str]:
+    """Choose the canonical default pose: as given, from a keyframe, or found.
+
+    Returns:
+        It, the joints with angles counted around it, and in words where it is from.
+    """
+    if given is not None:
+        pose = np.asarray(given, dtype=float)
+        joints = joints.counted_around(pose)
+        if reason := stands.why_not(pose, joints):
+            raise InputError(f"the given default pose is none to stand in: {reason}")
+        return pose, joints, "given"
+    refused = ""
+    for name, pose in _keyframe_poses(source, joints):
+        try:
+            counted = joints.counted_around(pose)
+            reason = stands.why_not(pose, counted)
+        except InputError:
+            reason = "it lies outside the joints' ranges"
+        if not reason:
+            return pose, counted, f"keyframe {name}"
+        refused = refused or f"; not keyframe {name}: {reason}"
+    pose = find_pose(stands.thigh_m, stands.calf_m, joints.low, joints.high)
+    joints = joints.counted_around(pose)
+    if reason := stands.why_not(pose, joints):
+        raise InputError(f"no pose to stand in: {reason}{refused}")
+    return pose, joints, f"found by kinematics{refused}"
+
+
+def _keyframe_poses(
+    model: mujoco.MjModel, joints: Joints
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield canonical poses of the keyframes, 'stand' and 'home' first, by name."""
+    names = [model.key(i).name for i in range(model.nkey)]
+    for key in sorted(
+        range(model.nkey), key=lambda i: (names[i] != "stand", names[i] != "home", i)
+    ):
+        angles = model.key_qpos[key][model.jnt_qposadr[joints.ids]]
+        pose = joints.sign * angles + joints.offset_rad
+        far = np.abs(pose) > math.pi
+        pose[far] = np.remainder(pose[far] + math.pi, TURN) - math.pi
+        yield f"'{names[key]}'" if names[key] else str(key), pose

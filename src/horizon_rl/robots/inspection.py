@@ -1,0 +1,84 @@
+"""What an imported robot was taken for: joints, limits, contacts, how it stands."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
+import math
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
+from horizon_rl.robots.robot import Robot
+
+
+def inspect_robot(robot: Robot) -> dict[str, Any]:
+    """Describe a robot as plain data; angles are canonical, unknown numbers None."""
+    model, data = robot.model, stand(robot)
+    joints = model.dof_jntid[robot.dof_adr]
+    solid = np.flatnonzero(model.geom_conaffinity == 1).tolist()
+    feet = robot.foot_geom_ids.tolist()
+    return {
+        "pose_source": robot.pose_source,
+        "standing_pitch_rad": float(_pitch(data.qpos[3:7])),
+        "joints": [
+            {
+                "name": name,
+                "joint": model.joint(joint).name,
+                "axis": data.xaxis[joint].round(3).tolist(),
+                "limits_rad": _limits(robot, i),
+                "default_rad": float(robot.default_pose_rad[i]),
+                "friction_nm": float(model.dof_frictionloss[robot.dof_adr[i]]),
+                "armature_kg_m2": float(model.dof_armature[robot.dof_adr[i]]),
+            }
+            for i, (name, joint) in enumerate(zip(JOINT_NAMES, joints, strict=True))
+        ],
+        "feet": dict(zip(LEG_NAMES, [_name(model, i) for i in feet], strict=True)),
+        "contacts": [_name(model, i) for i in solid if i not in feet],
+        "trunk_touches_ground": bool(
+            np.any(model.geom_bodyid[solid] == robot.trunk_body_id)
+        ),
+    }
+
+
+def stand(robot: Robot) -> mujoco.MjData:
+    """Return the robot in keyframe 'stand', positions computed."""
+    data = mujoco.MjData(robot.model)
+    mujoco.mj_resetDataKeyframe(robot.model, data, robot.model.key("stand").id)
+    mujoco.mj_kinematics(robot.model, data)
+    return data
+
+
+def outline(robot: Robot) -> list[np.ndarray]:
+    """Return lines that show how the robot stands, seen from its right: x, z in m.
+
+    Each leg from hip to foot, and the trunk from rear to front hips.
+    """
+    data = stand(robot)
+    joints = robot.model.dof_jntid[robot.dof_adr].reshape(4, 3)
+    feet = data.geom_xpos[robot.foot_geom_ids]
+    legs = [
+        np.concatenate([data.xanchor[leg], foot[None]])[:, [0, 2]]
+        for leg, foot in zip(joints, feet, strict=True)
+    ]
+    return [*legs, np.stack([legs[2][0], legs[0][0]])]
+
+
+def _limits(robot: Robot, index: int) -> list[float] | None:
+    joint = int(robot.model.dof_jntid[robot.dof_adr[index]])
+    if not robot.model.jnt_limited[joint]:
+        return None
+    ends = robot.joint_sign[index] * robot.model.jnt_range[joint]
+    return sorted((ends + robot.joint_offset_rad[index]).tolist())
+
+
+def _name(model: mujoco.MjModel, geom: int) -> str:
+    """Return a geom's name, or what it is and where."""
+    if name := model.geom(geom).name:
+        return name
+    kind = mujoco.mjtGeom(model.geom_type[geom]).name.removeprefix("mjGEOM_").lower()
+    return f"{kind} of {model.body(model.geom_bodyid[geom]).name}"
+
+
+def _pitch(quat: np.ndarray) -> float:
+    return 2.0 * math.atan2(quat[2], quat[0])
