@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 from horizon_rl.cli import COMMANDS, HEAVY, main
 from horizon_rl.domains import Parameter, Range
 from horizon_rl.evaluation.suite_file import SuiteTable
+from horizon_rl.grid.study_file import StudyFile
 from horizon_rl.support.bounds import Within, check_bounds
 from horizon_rl.support.errors import InputError
 
@@ -52,7 +53,11 @@ def find_numbers(hint: Any, within: Within | None = None):
 
 
 SETTINGS = sorted(
-    {s for root in (*commands(), SuiteTable, Parameter) for s in find_settings(root)}
+    {
+        s
+        for root in (*commands(), StudyFile, SuiteTable, Parameter)
+        for s in find_settings(root)
+    }
     - {Range},  # It checks itself.
     key=lambda kind: kind.__name__,
 )

@@ -29,6 +29,16 @@ SMALLER = {
 """Flags that let a command end sooner than the docs' readers see it end."""
 
 FOREIGN_FLAGS = {
+    "--block": "ray",
+    "--cpus-per-task": "sbatch",
+    "--exclude": "srun",
+    "--gpus-per-task": "sbatch",
+    "--head": "ray",
+    "--nodes": "sbatch",
+    "--ntasks": "srun",
+    "--ntasks-per-node": "sbatch",
+    "--overlap": "srun",
+    "--port": "ray",
     "--logdir": "tensorboard",
     "--no-deps": "pip",
     "--nproc-per-node": "torchrun",

@@ -396,3 +396,22 @@ OWN = (
     "<equality><weld body1='trunk'/></equality>",
 )
 """What a file may say of the world beside its robot."""
+
+
+def test_groups_with_a_plus_between_them_are_a_column_of_their_own():
+    suite = load_suite("ood", 0.5)
+    chosen = suite.choose(["mass+com", "mass", "com"])
+    assert [*chosen.frozen] == ["mass", "com", "mass+com"]
+    assert chosen.digest == suite.digest
+    both, alone = chosen.frozen["mass+com"].instances, chosen.frozen["mass"].instances
+    assert (both["mass.scale"] == alone["mass.scale"]).all()
+    assert (both["com.offset"] == chosen.frozen["com"].instances["com.offset"]).all()
+    assert (both["contact.static_friction"] == alone["contact.static_friction"]).all()
+
+
+@pytest.mark.parametrize("name", ["mass+co", "mass+", "+"])
+def test_groups_that_there_are_not_are_no_column(name):
+    with pytest.raises(InputError, match="unknown column"):
+        load_suite("ood", 0.5).choose([name])
+    with pytest.raises(InputError, match="unknown column"):
+        load_suite("robots").choose(["mass+com"])

@@ -34,6 +34,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 COMMANDS = {
     "rehearse": ("RehearseCmd", "the curriculum against a synthetic learner"),
     "train": ("TrainCmd", "a policy, its physics widened while it copes"),
+    "grid": ("GridCmd", "a study's runs side by side, on a machine or a cluster"),
     "status": ("StatusCmd", "how a run is doing, from its files alone"),
     "verify": ("VerifyCmd", "whether a run's files are what was written"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs predicted progress"),
@@ -50,7 +51,7 @@ COMMANDS = {
     "bench": ("BenchCmd", "what the parts cost on this machine"),
     "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
-HEAVY = ("train", "eval", "export", "play", "report", "study", "watch")
+HEAVY = ("train", "grid", "eval", "export", "play", "report", "study", "watch")
 """Commands that take seconds to import: `train_flags.py` has the flags of `train.py`."""
 
 

@@ -48,8 +48,8 @@ with needs_extra("train"):
 
 
 def run(cmd: EvalCmd) -> None:
-    suites = _load_suites(cmd)
-    _check(cmd, suites)
+    suites = load_suites(cmd)
+    check(cmd, suites)
     policies = [
         load_policy(source, name or source)
         for name, source in map(split_name, cmd.policies)
@@ -98,7 +98,7 @@ def run(cmd: EvalCmd) -> None:
         print(f"results in {cmd.json}")
 
 
-def _load_suites(cmd: EvalCmd) -> list[Suite]:
+def load_suites(cmd: EvalCmd) -> list[Suite]:
     catalogue = read_catalogue(cmd.catalogue)
     if cmd.curve:
         if cmd.severity or cmd.columns or cmd.suite != EvalCmd.suite:
@@ -152,7 +152,7 @@ def _announce(
         )
 
 
-def _check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
+def check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     """Refuse what cannot end well before the long work begins."""
     if not cmd.policies:
         raise InputError("name at least one policy: a checkpoint, a run, ...")

@@ -30,7 +30,8 @@ class EvalCmd:
     suite: str = "ood"
     """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
     columns: tuple[str, ...] = ()
-    """Columns of the suite to run, as mass,all; without it, all of them."""
+    """Columns of the suite to run, as mass,all; without it, all of them. Groups to shift
+    together are a column too: mass+com."""
     severity: tuple[Share, ...] = ()
     """Level of the groups that are shifted, 0..1; several give a table each. Without
     it, 1, or what a suite of your own says."""

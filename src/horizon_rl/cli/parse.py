@@ -94,11 +94,18 @@ def _default(
     except InputError as error:
         raise InputError(f"--config {file}: {error}") from error
     with toml_tables(text, str(file)) as tables:
-        given = _plain_keys(tables)
-        # What other defaults depend on; 0 and "" stand for no such flag.
-        words = {k: v for k, v in given.items() if v and not isinstance(v, dict | list)}
-        said = [part for k, v in words.items() for part in (f"--{k}", str(v))]
-        return _overlay(kind, usual([*said, *args]) if usual else None, given)
+        return read_settings(module, kind, tables, args)
+
+
+def read_settings(
+    module: ModuleType, kind: Any, tables: Mapping[str, Any], args: Sequence[str] = ()
+) -> Any:
+    """Return a command's settings where a file gives some of them, as plain data."""
+    given, usual = _plain_keys(tables), getattr(module, "default", None)
+    # What other defaults depend on; 0 and "" stand for no such flag.
+    words = {k: v for k, v in given.items() if v and not isinstance(v, dict | list)}
+    said = [part for k, v in words.items() for part in (f"--{k}", str(v))]
+    return _overlay(kind, usual([*said, *args]) if usual else None, given)
 
 
 def _overlay(kind: Any, usual: Any, given: Mapping[str, Any]) -> Any:

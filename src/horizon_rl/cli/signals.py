@@ -40,7 +40,9 @@ def stoppable() -> Iterator[None]:
 
 
 @contextmanager
-def graceful_stop(*, speaks: bool = True) -> Iterator[StopRequest]:
+def graceful_stop(
+    words: str = "stopping after this iteration", *, speaks: bool = True
+) -> Iterator[StopRequest]:
     """Turn the first Ctrl-C or SIGTERM into a request; the second stops at once."""
     request = StopRequest()
     before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
@@ -50,10 +52,7 @@ def graceful_stop(*, speaks: bool = True) -> Iterator[StopRequest]:
         for which, handler in before.items():
             signal.signal(which, handler)
         if speaks:
-            print(
-                "\nstopping after this iteration; Ctrl-C again stops at once",
-                file=sys.stderr,
-            )
+            print(f"\n{words}; Ctrl-C again stops at once", file=sys.stderr)
 
     with _handled(dict.fromkeys(before, ask)):
         yield request

@@ -27,7 +27,7 @@ ENGINES = (
     *("mujoco", "mjbatch", "mujoco-warp", "warp-lang"),
     *("torch", "numpy", "rsl-rl-lib", "onnxruntime", "scipy"),
 )
-USERS = ("show", "viewer", "bench", "cli")
+USERS = ("grid", "show", "viewer", "bench", "cli")
 """Rooms that use evaluations: whatever changes there leaves results as they are. All
 others count, so that code which moves to another room is never left out."""
 

@@ -106,6 +106,8 @@ class Suite:
     """Columns that are one curve against severity, in its order, by the curve's name."""
     chosen: tuple[str, ...] = ()
     """Columns to run; empty: all. The hash is that of the whole suite."""
+    combined: tuple[Column, ...] = ()
+    """Columns beside its own: groups that are shifted together, as in mass+com."""
     task: TaskCfg = field(default_factory=TaskCfg)
     success: SuccessCfg = field(default_factory=SuccessCfg)
     catalogue: Catalogue = field(default_factory=paper_catalogue)
@@ -133,10 +135,10 @@ class Suite:
     def _all_frozen(self) -> dict[str, "FrozenColumn"]:
         return {column.name: freeze(self, column) for column in self.columns}
 
-    @property
+    @cached_property
     def frozen(self) -> dict[str, "FrozenColumn"]:
         """The scenarios of every column that is run, by the column's name."""
-        columns = self._all_frozen
+        columns = self._all_frozen | {c.name: freeze(self, c) for c in self.combined}
         return {name: columns[name] for name in self.chosen or columns}
 
     @property
@@ -148,12 +150,28 @@ class Suite:
         return found
 
     def choose(self, names: Sequence[str]) -> "Suite":
-        """Return the suite with only these columns to run, in its own order."""
+        """Return the suite with only these columns to run, in its own order.
+
+        Where it shifts groups, names of groups with a + between them are a column too.
+        """
         columns = [column.name for column in self.columns]
-        for name in names:
-            if name not in columns:
+        combined = dict.fromkeys(name for name in names if name not in columns)
+        can_combine = (
+            self.severity is not None and len({c.robot for c in self.columns}) == 1
+        )
+        for name in combined:
+            if not can_combine or {*name.split("+")} - {*self.catalogue.names}:
                 raise InputError(unknown("column", name, columns))
-        return replace(self, chosen=tuple(name for name in columns if name in names))
+        own = tuple(name for name in columns if name in names)
+        return replace(
+            self, chosen=(*own, *combined), combined=tuple(map(self._combine, combined))
+        )
+
+    def _combine(self, name: str) -> Column:
+        levels = dict.fromkeys(name.split("+"), self.severity or 0.0)
+        return replace(
+            self.columns[0], name=name, spans=spans_at(self.catalogue, levels)
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -1,5 +1,6 @@
 """Choice of a backend: the GPU where there is one, else the CPU."""
 
+import os
 from importlib.util import find_spec
 
 import torch
@@ -21,11 +22,14 @@ def make_backend(
         robot: Template of all bodies that the worlds may have.
         num_worlds: How many.
         device: As `choose_device` takes it.
-        num_threads: Threads on the CPU; 0: one per core.
+        num_threads: Threads on the CPU; 0: as OMP_NUM_THREADS says, else one per core.
     """
     chosen = choose_device(device)
     if chosen.type == "cpu":
-        return CpuBackend(robot, num_worlds, num_threads)
+        # Who gives torch few cores has other uses for the rest: runs side by side, say.
+        allowed = os.environ.get("OMP_NUM_THREADS", "")
+        given = int(allowed) if allowed.isdigit() else 0
+        return CpuBackend(robot, num_worlds, num_threads or given)
     # Here, since Warp takes a second to import and the CPU needs none of it.
     from horizon_rl.physics.gpu import GpuBackend
 

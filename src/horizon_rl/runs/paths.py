@@ -40,6 +40,11 @@ def journal_of(run: Path) -> Path:
     return run / JOURNAL
 
 
+def has_run(folder: Path) -> bool:
+    """Tell whether a directory holds a run."""
+    return (folder / JOURNAL).exists()
+
+
 def journals_under(folder: Path, depth: str = "**") -> list[Path]:
     """Return the journals of all runs below a folder."""
     return sorted(folder.glob(f"{depth}/{JOURNAL}"))

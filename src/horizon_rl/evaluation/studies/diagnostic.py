@@ -90,17 +90,33 @@ class Diagnostic:
 def diagnose(replays: Sequence[Replay], *, horizon: int = 3) -> Diagnostic:
     """Pool the frontier phases of all runs into one table."""
     phases = [p for run in replays for p in frontier_phases(run, horizon=horizon)]
-    why = [
-        _why_left_out(e, run.header.curriculum) for run in replays for e in run.entries
-    ]
+    return pool(phases, len(replays), count_left_out(replays), horizon=horizon)
+
+
+def pool(
+    phases: Sequence[FrontierPhase],
+    runs: int,
+    left_out: dict[str, int],
+    *,
+    horizon: int = 3,
+) -> Diagnostic:
+    """Put phases of several runs into one table."""
     return Diagnostic(
-        runs=len(replays),
+        runs=runs,
         horizon=horizon,
         rows=tuple(_summarise(phases, outcome) for outcome in OUTCOMES),
         length_correlation=_correlate((p.length, p.gain) for p in phases),
         score_correlation=_correlate((p.score, p.gain) for p in phases),
-        left_out={reason: why.count(reason) for reason in LEFT_OUT},
+        left_out=left_out,
     )
+
+
+def count_left_out(replays: Sequence[Replay]) -> dict[str, int]:
+    """Count the phases of runs that say nothing of the gates, by reason."""
+    why = [
+        _why_left_out(e, run.header.curriculum) for run in replays for e in run.entries
+    ]
+    return {reason: why.count(reason) for reason in LEFT_OUT}
 
 
 def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ...]:

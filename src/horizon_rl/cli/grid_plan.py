@@ -1,0 +1,135 @@
+"""Runs of a study as `horizon grid` sees them before they run: checked, and their cost."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+from horizon_rl.cli import train_flags
+from horizon_rl.cli.common import read_catalogue
+from horizon_rl.cli.grid_flags import GridCmd
+from horizon_rl.cli.parse import parse, read_settings
+from horizon_rl.cli.train_flags import TrainCmd
+from horizon_rl.grid.cost import estimate_cost, measure_speed
+from horizon_rl.grid.folder import GridFolder
+from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
+from horizon_rl.runs.budget import Budget
+from horizon_rl.show.numbers import show_count, show_duration
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps
+from horizon_rl.training.config import widened_groups
+
+OWN = ("run", "resume", "trust", "table", "wandb")
+"""Flags of `horizon train` that a study cannot give: they are the grid's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A run of the study whose settings have been read."""
+
+    plan: PlannedRun
+    cmd: TrainCmd
+    groups: tuple[str, ...]
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(steps=self.cmd.cfg.steps, minutes=self.cmd.cfg.minutes)
+
+
+def check_runs(study: StudyFile, source: str) -> tuple[Checked, ...]:
+    """Expand a study, and read every run's settings as `horizon train` would."""
+
+    @cache
+    def group_names(catalogue: str | None) -> tuple[str, ...]:
+        return read_catalogue(Path(catalogue) if catalogue else None).names
+
+    read: dict[str, Checked] = {}
+    found = []
+    for plan in expand(study, group_names):
+        # Seeds of a cell are read once: they differ in nothing else.
+        key = dumps({k: v for k, v in plan.settings.items() if k != "seed"})
+        if key not in read:
+            try:
+                read[key] = _read(plan)
+            except InputError as error:
+                raise InputError(f"{source}: run {plan.name}: {error}") from error
+        found.append(replace(read[key], plan=plan))
+    return tuple(found)
+
+
+def choose_runs(runs: Sequence[Checked], only: Sequence[str]) -> Sequence[Checked]:
+    """Return the runs whose names fit a pattern; all of them without patterns."""
+    if not only:
+        return runs
+    found = [c for c in runs if any(fnmatch(c.plan.name, pattern) for pattern in only)]
+    if not found:
+        raise InputError(f"no run of the study is called {' or '.join(only)}")
+    return found
+
+
+def _read(plan: PlannedRun) -> Checked:
+    for key in OWN:
+        if key in plan.settings:
+            raise InputError(f"{key} is no setting of a run: a grid has its own")
+    cmd = read_settings(train_flags, TrainCmd, plan.settings)
+    groups = widened_groups(cmd.cfg, read_catalogue(cmd.catalogue))
+    return Checked(plan=plan, cmd=cmd, groups=groups)
+
+
+def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
+    """Refuse suites and columns that there are not before the long work begins."""
+    from horizon_rl.cli import eval_flags
+    from horizon_rl.cli.eval import check, load_suites
+
+    plans = {
+        (*plan.flags(checked.groups), *_catalogue_flag(checked))
+        for checked in runs
+        for plan in study.evaluate
+    }
+    for flags in plans:
+        cmd = parse("eval", eval_flags, eval_flags.EvalCmd, ["run", *flags])
+        check(cmd, load_suites(cmd))
+
+
+def _catalogue_flag(checked: Checked) -> tuple[str, ...]:
+    catalogue = checked.cmd.catalogue
+    return ("--catalogue", str(catalogue)) if catalogue else ()
+
+
+def print_cost(
+    cmd: GridCmd, study: StudyFile, runs: Sequence[Checked], folder: GridFolder
+) -> None:
+    speed, source = cmd.steps_per_s or study.steps_per_s, "given"
+    if speed is None:
+        begun = (folder.read_run(checked.plan.name) for checked in runs)
+        speed, source = measure_speed(filter(None, begun)), "measured"
+    width = max(len(checked.plan.name) for checked in runs)
+    lines = []
+    for checked in runs:
+        budget = checked.budget
+        steps = (
+            f"{budget.steps:,} env steps" if budget.steps else "no limit of env steps"
+        )
+        seconds = budget.left_s(0, 0.0, speed)
+        hours = "" if seconds is None else f", {show_duration(seconds)}"
+        lines.append(f"{checked.plan.name:{width}}  {steps}{hours}")
+    cost = estimate_cost([checked.budget for checked in runs], speed)
+    lines.append(f"{cost.runs} runs, {show_count(cost.env_steps)} env steps")
+    if cost.unlimited:
+        lines[-1] += f", and {cost.unlimited} run(s) without a limit"
+    if cost.run_hours is None:
+        lines.append("hours: unknown; give --steps-per-s, or a budget to every run")
+    else:
+        workers = cmd.workers or num_workers(cmd)
+        at = f" at {speed:,.0f} steps/s a run ({source})" if speed else ""
+        lines.append(
+            f"{cost.run_hours:.2f} hours of runs{at}; {cost.run_hours / workers:.2f} "
+            f"hours with {workers} side by side"
+        )
+    print("\n".join(lines))
+
+
+def num_workers(cmd: GridCmd) -> int:
+    return cmd.workers or max(1, len(os.sched_getaffinity(0)) // cmd.cpus)

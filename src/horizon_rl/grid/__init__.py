@@ -1,0 +1,1 @@
+"""Grids of training runs: a study as data, run side by side, resumed, collected."""

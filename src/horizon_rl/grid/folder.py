@@ -1,0 +1,129 @@
+"""What lies in a grid's folder.
+
+runs/NAME/             the run, as `horizon train --run` makes it
+settings/NAME.toml     its settings: `horizon train --config` starts the same run
+logs/NAME.log          what its processes printed
+results/NAME.json      what its evaluations found
+records.jsonl          one line per run, collected: all that tables and pages need
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from horizon_rl.runs.lock import lock
+from horizon_rl.runs.paths import has_run, journal_of, last_written
+from horizon_rl.runs.read import RunFiles, read_run
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps, flatten, loads
+from horizon_rl.support.toml_text import to_toml
+
+CHANGEABLE = ("steps", "minutes", "device")
+"""Settings that a run may get others of when it is resumed."""
+
+
+class GridFolder:
+    """The folder that a grid keeps everything in."""
+
+    def __init__(self, path: Path):
+        self.path = path.absolute()
+
+    def run(self, name: str) -> Path:
+        return self.path / "runs" / name
+
+    def log(self, name: str) -> Path:
+        return self.path / "logs" / f"{name}.log"
+
+    @property
+    def records(self) -> Path:
+        return self.path / "records.jsonl"
+
+    def read_run(self, name: str) -> RunFiles | None:
+        """Read a run's files; None where it has not begun."""
+        if not has_run(self.run(name)):
+            return None
+        return read_run(journal_of(self.run(name)), name, evidence=False)
+
+    def num_phases(self, name: str) -> int:
+        """Return how many phases a run has judged."""
+        run = self.read_run(name)
+        return len(run.entries) if run else 0
+
+    def last_written(self, name: str) -> float | None:
+        """Return when a run last wrote a line; None where it has not begun."""
+        run = self.run(name)
+        return last_written(journal_of(run)) if has_run(run) else None
+
+    def write_settings(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Keep a run's settings; those of one that has begun do not change."""
+        file = self.path / "settings" / f"{name}.toml"
+        text = to_toml(settings)
+        if file.exists():
+            if file.read_text("utf-8") == text:
+                return
+            was, now = (flatten(tomllib.loads(x)) for x in (file.read_text(), text))
+            changed = [
+                key
+                for key in {**was, **now}
+                if was.get(key) != now.get(key) and key not in CHANGEABLE
+            ]
+            if changed and has_run(self.run(name)):
+                raise InputError(
+                    f"run {name} in {self.path} was started with other settings: "
+                    f"{', '.join(changed)}. Take another --out, or another name"
+                )
+        write_file(file, text.encode())
+
+    def read_result(self, name: str) -> dict[str, Any] | None:
+        """Return what a run came to, if it was evaluated."""
+        try:
+            return loads((self.path / "results" / f"{name}.json").read_bytes())
+        except (OSError, InputError):
+            return None
+
+    def write_result(self, name: str, result: Mapping[str, Any]) -> None:
+        write_file(self.path / "results" / f"{name}.json", dumps(result).encode())
+
+    def collect(self, names: Iterable[str]) -> int:
+        """Put the records of all runs that have one into one file; return how many."""
+        found = [r["record"] for name in names if (r := self.read_result(name))]
+        write_file(self.records, "".join(dumps(x) + "\n" for x in found).encode())
+        return len(found)
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Make the folder, and keep other grids out of it."""
+        try:
+            for part in ("runs", "settings", "logs", "results"):
+                (self.path / part).mkdir(parents=True, exist_ok=True)
+            file = open(self.path / "lock", "wb", buffering=0)
+        except OSError as error:
+            why = error.strerror
+            raise InputError(f"cannot write to --out {self.path}: {why}") from error
+        with file:
+            try:
+                lock(file, self.path)
+            except InputError as error:
+                raise InputError(f"another grid is at work in {self.path}") from error
+            yield
+
+
+def read_collected(source: Path) -> list[dict[str, Any]]:
+    """Read the collected records of a grid: its folder, or the file itself."""
+    file = GridFolder(source).records if source.is_dir() else source
+    try:
+        records = [loads(line) for line in file.read_bytes().splitlines()]
+    except (OSError, InputError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read records {file}: {why}") from error
+    if not records or not all(_is_record(record) for record in records):
+        raise InputError(f"{file}: not records; accepted: what `horizon grid` collects")
+    return records
+
+
+def _is_record(record: Any) -> bool:
+    keys: Sequence[str] = ("run", "cell", "groups", "seed", "coverage", "evaluations")
+    return isinstance(record, dict) and all(key in record for key in keys)

@@ -1,0 +1,315 @@
+"""One run as a worker does it: `horizon train` or `--resume`, then `horizon eval`.
+
+Each is a process of its own, the same that a user would start by hand. This file needs
+no Ray: a job is a generator that tells what it does.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from horizon_rl.grid.marks import CheckpointAt, evaluated_at
+from horizon_rl.grid.study_file import EvaluationPlan
+from horizon_rl.grid.transport import pack, unpack
+from horizon_rl.runs.budget import Budget
+from horizon_rl.runs.lock import is_locked
+from horizon_rl.runs.paths import checkpoint_folder, has_run, journal_of, metrics_file
+from horizon_rl.runs.read import RunFiles, read_run
+
+try:
+    import fcntl
+except ImportError:  # There, kernels are compiled side by side.
+    fcntl = None
+
+POLL_S = 0.2
+PACK_EVERY_S = 2.0
+"""Seconds between two looks at what there is to bring back."""
+PATIENCE_S = 30.0
+"""How long to wait for the process of a worker that died to let go of its run."""
+GRACE_S = 600.0
+"""How long a run may take to stop when it is asked to, before it is killed."""
+
+Standing = Literal["finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """All that a worker must know to start a run, or to go on with it."""
+
+    name: str
+    folder: str
+    """Directory of the run; on a node that does not share it, only its name counts."""
+    log: str
+    config: str
+    """Its settings as TOML."""
+    groups: tuple[str, ...]
+    """What it widens."""
+    budget: Budget
+    device: str
+    catalogue: str | None
+    evaluate: tuple[EvaluationPlan, ...]
+    cwd: str
+    cpus: int = 1
+    gpus: float = 0.0
+    deadline: float | None = None
+    """When to stop training, seconds since the epoch."""
+    away: bool = False
+    """Train in a folder of the node's own, and send back what is written."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker has taken the run up."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a run has written since the last time, as `unpack` takes it."""
+
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How the work on a run ended this time."""
+
+    standing: Standing
+    code: int = 0
+    reason: str = ""
+    evaluations: tuple[dict[str, Any], ...] = ()
+
+
+Message = Started | Files | Ended
+
+
+def is_finished(run: RunFiles | None, budget: Budget) -> bool:
+    """Tell whether a run is at its end, by itself or by the study's budget."""
+    if run is None:
+        return False
+    state, seconds = run.journal.state, float(run.phase_times().sum())
+    return bool(state.ended or budget.spent(state.env_steps, seconds))
+
+
+def run_job(job: Job, files: bytes | None = None) -> Iterator[Message]:
+    """Train or resume, then evaluate.
+
+    Args:
+        job: The run.
+        files: Its files so far, where the job is `away`.
+    """
+    yield Started(socket.gethostname())
+    with tempfile.TemporaryDirectory(prefix="horizon-grid-") as scratch:
+        place, log = Path(job.folder), Path(job.log)
+        if job.away:
+            place, log = Path(scratch) / "runs" / job.name, Path(scratch) / "log"
+            if files:
+                unpack(files, place)
+        elif not log.parent.is_dir():
+            reason = (
+                f"{socket.gethostname()} has no folder {log.parent}: its nodes must "
+            )
+            reason += "share the grid's folder, or give --bring-back"
+            yield Ended(standing="failed", code=2, reason=reason)
+            return
+        yield from _work(job, place, log, Path(scratch))
+
+
+def _work(job: Job, place: Path, log: Path, scratch: Path) -> Iterator[Message]:
+    sent: dict[str, tuple[int, int]] = {}
+    code, was_asked = 0, False
+    if not is_finished(_read(place), job.budget) and not _is_late(job):
+        _wait_for_owner(place)
+        with _start(job, _train_command(job, place, scratch), log, scratch) as child:
+            looked = time.monotonic()
+            while child.poll() is None:
+                _wait(child)
+                if _is_late(job) and not was_asked:
+                    was_asked = True
+                    ask_to_stop(child)
+                if job.away and time.monotonic() - looked > PACK_EVERY_S:
+                    if data := pack(place, sent):
+                        yield Files(data)
+                    looked = time.monotonic()
+            code = child.returncode
+    if job.away and (data := pack(place, sent)):
+        yield Files(data)
+    run = _read(place)
+    if code or run is None:
+        yield Ended(standing="failed", code=code or 1, reason=_last_words(log))
+        return
+    found: list[dict[str, Any]] = []
+    for plan in job.evaluate:
+        points = evaluated_at(run.journal, plan.marks)
+        command = _eval_command(job, plan, place, points, scratch)
+        if points:
+            with _start(job, command, log, scratch) as child:
+                while child.poll() is None:
+                    _wait(child)
+                code = child.returncode
+            if code:
+                yield Ended(standing="failed", code=code, reason=_last_words(log))
+                return
+            found += _read_results(scratch / "results.json", points)
+    standing = "finished" if is_finished(run, job.budget) else "stopped"
+    yield Ended(standing=standing, evaluations=tuple(found))
+
+
+def _read(place: Path) -> RunFiles | None:
+    return read_run(journal_of(place), evidence=False) if has_run(place) else None
+
+
+def _is_late(job: Job) -> bool:
+    return job.deadline is not None and time.time() > job.deadline
+
+
+def _wait_for_owner(place: Path) -> None:
+    """Give the process of a worker that was killed the time to notice."""
+    began = time.monotonic()
+    while has_run(place) and is_locked(journal_of(place)):
+        if time.monotonic() - began > PATIENCE_S:
+            return  # Somebody else trains it: `horizon train` will say so.
+        time.sleep(POLL_S)
+
+
+# Commands.
+
+
+def _train_command(job: Job, place: Path, scratch: Path) -> list[str]:
+    command = ["train", "--table", "0", "--device", job.device]
+    if has_run(place):
+        budget = job.budget
+        steps, minutes = str(budget.steps), str(budget.minutes)
+        return [
+            *(*command, "--resume", str(place)),
+            *("--steps", steps, "--minutes", minutes),
+        ]
+    config = scratch / "settings.toml"
+    config.write_text(job.config, "utf-8")
+    return [*command, "--config", str(config), "--run", str(place)]
+
+
+def _eval_command(
+    job: Job,
+    plan: EvaluationPlan,
+    place: Path,
+    points: Sequence[CheckpointAt],
+    scratch: Path,
+) -> list[str]:
+    names = dict.fromkeys(point.checkpoint for point in points)
+    policies = [f"{name}={checkpoint_folder(place, name)}" for name in names]
+    catalogue = ["--catalogue", job.catalogue] if job.catalogue else []
+    where = ["--device", job.device, "--threads", str(job.cpus)]
+    json_file = ["--json", str(scratch / "results.json")]
+    return ["eval", *policies, *plan.flags(job.groups), *where, *catalogue, *json_file]
+
+
+def _read_results(
+    file: Path, points: Sequence[CheckpointAt]
+) -> Iterator[dict[str, Any]]:
+    """Read evaluations, those of a checkpoint once for every mark that it stands for."""
+    found = json.loads(file.read_bytes())
+    found = found if isinstance(found, list) else [found]
+    for point in points:
+        for record in found:
+            if record["policy"] == point.checkpoint:
+                yield {"mark": point.mark, "env_steps": point.env_steps, **record}
+
+
+def _last_words(log: Path) -> str:
+    """Return what a command said last: its complaint, if it made one."""
+    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    said = [line.strip() for line in lines if line.strip()]
+    own = [line for line in said[-20:] if line.startswith("horizon: ")]
+    return (own or said or ["no output"])[-1].removeprefix("horizon: ")
+
+
+# Processes.
+
+
+@contextmanager
+def _start(
+    job: Job, command: Sequence[str], log: Path, scratch: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command; whatever ends the work on it ends the command, too."""
+    with open(log, "ab") as output, _first_on_node(job) as is_first:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "horizon_rl.grid.child", *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            cwd=job.cwd if Path(job.cwd).is_dir() else None,
+            env=_environment(job, scratch),
+            # Ctrl-C in a terminal is ours to pass on.
+            start_new_session=True,
+        )
+        while is_first and child.poll() is None and not _has_iterated(command):
+            time.sleep(POLL_S)
+    try:
+        yield child
+    except KeyboardInterrupt:
+        ask_to_stop(child)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_S)
+        raise
+    finally:
+        child.kill()
+        child.wait()
+        assert child.stdin
+        child.stdin.close()
+
+
+@contextmanager
+def _first_on_node(job: Job) -> Iterator[bool]:
+    """Let the first run on a GPU node compile its kernels before others need them."""
+    if not job.gpus or fcntl is None:
+        yield False
+        return
+    key = hashlib.sha256(str(Path(job.folder).parent).encode()).hexdigest()[:16]
+    with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        is_first = not file.read()
+        yield is_first
+        file.write("warm" * is_first)
+
+
+def _has_iterated(command: Sequence[str]) -> bool:
+    runs = [b for a, b in pairwise(command) if a in ("--run", "--resume")]
+    return not runs or metrics_file(Path(runs[0])).exists()
+
+
+def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
+    """Send a Ctrl-C, so that a run stops after its iteration."""
+    assert child.stdin
+    with suppress(BrokenPipeError):  # It has ended already.
+        child.stdin.write(b"stop\n")
+        child.stdin.flush()
+
+
+def _wait(child: subprocess.Popen[bytes]) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(POLL_S)
+
+
+def _environment(job: Job, scratch: Path) -> Mapping[str, str]:
+    threads = str(job.cpus)
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        # Processes that compile into one folder of Triton's have mixed up its files.
+        "TRITON_CACHE_DIR": str(scratch / "triton"),
+    }

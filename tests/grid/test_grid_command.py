@@ -1,0 +1,138 @@
+"""`horizon grid`: what it refuses, and what it says beforehand. No Ray is started."""
+
+import json
+import re
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mujoco", reason="needs the extra train")
+from horizon_rl.cli import main
+from horizon_rl.grid.folder import GridFolder
+
+STUDY = """
+seeds = [0, 1]
+[train]
+preset = "smoke"
+[methods.horizon]
+[methods.fixed]
+levels = "0.35"
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.toml"
+    file.write_text(STUDY)
+    return file
+
+
+def test_dry_run_lists_runs_and_what_they_cost(study, capsys):
+    flags = ["--dry-run", "--steps-per-s", "500", "--workers", "4"]
+    assert main(["grid", str(study), *flags]) == 0
+    out = capsys.readouterr().out
+    assert "horizon_s0  25,000 env steps, 50 s\n" in out
+    assert "4 runs, 100,000 env steps\n" in out
+    # 100,000 / 500 / 3600, and a quarter of it.
+    assert "0.06 hours of runs at 500 steps/s a run (given); 0.01 hours with 4" in out
+    assert not (study.parent / "logs").exists()
+
+
+def test_dry_run_without_a_speed_says_what_is_missing(study, capsys):
+    assert main(["grid", str(study), "--dry-run"]) == 0
+    assert "hours: unknown; give --steps-per-s" in capsys.readouterr().out
+
+
+def test_runs_without_a_limit_are_counted(study, capsys):
+    study.write_text('[train]\npreset = "paper"\n[methods.paper]\n')
+    assert main(["grid", str(study), "--dry-run"]) == 0
+    assert "and 1 run(s) without a limit" in capsys.readouterr().out
+
+
+def test_ten_thousand_runs_print_in_five_seconds(study, capsys):
+    settings = "".join(f"[settings.x{i}]\nwindow = {i + 1}\n" for i in range(50))
+    text = STUDY.replace("seeds = [0, 1]", f"seeds = {list(range(100))}")
+    study.write_text(text + settings)
+    began = time.perf_counter()
+    assert main(["grid", str(study), "--dry-run", "--steps-per-s", "1e4"]) == 0
+    assert time.perf_counter() - began < 5.0
+    assert "10000 runs, 250.0 M env steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "complaint"),
+    [
+        (
+            "[methods.horizn]",
+            (),
+            "run horizn_s0: unknown method 'horizn': did you mean",
+        ),
+        ('[methods.adr]\ngroups = ["mas"]', (), "unknown group 'mas': did you mean"),
+        ("[methods.adr]\nnum_worlds = 3", (), "unknown setting 'num_worlds'"),
+        ('[methods.adr]\nrun = "x"', (), "run is no setting of a run"),
+        ("[methods.adr]\nnum_envs = 0", (), "num_envs is 0; accepted: whole numbers"),
+        ("", ("--gpus", "1.5"), "gpus is 1.5; accepted: 0..1"),
+        ("", ("--gpus", "0.5", "--worlds-per-gpu", "9"), "--gpus or --worlds-per-gpu"),
+        ("", ("--address", "auto", "--workers", "2"), "--workers are this machine's"),
+        ("", ("--only", "nothing_*"), "no run of the study is called nothing_"),
+        ('[[evaluate]]\nsuite = "odd"', (), "unknown suite 'odd': did you mean 'ood'"),
+        ('[[evaluate]]\ncolumns = ["mas"]', (), "unknown column 'mas'"),
+        ('[[evaluate]]\ncolumns = ["mas+com"]', (), "unknown column 'mas.com'"),
+        ("[[evaluate]]\nepisodes = 2000", (), "episodes is 2000"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(
+    change, flags, complaint, study, capsys
+):
+    study.write_text(f"{STUDY}\n{change}\n")
+    assert main(["grid", str(study), "--out", "out", *flags]) == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert re.search(complaint, err), err
+    assert not Path("out").exists()
+
+
+def test_a_study_that_is_not_there(capsys):
+    assert main(["grid", "none.toml"]) == 2
+    assert "cannot read study none.toml" in capsys.readouterr().err
+
+
+def test_an_address_where_nobody_listens(study, capsys):
+    pytest.importorskip("ray", reason="needs the extra grid")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    began = time.perf_counter()
+    assert main(["grid", str(study), "--address", f"127.0.0.1:{port}"]) == 2
+    assert time.perf_counter() - began < 20.0
+    assert f"no Ray cluster answers at 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def test_a_run_that_has_begun_keeps_its_settings(tmp_path):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        folder.write_settings("a", {"num_envs": 16, "steps": 10})
+        folder.write_settings("a", {"num_envs": 32, "steps": 10})  # Not begun.
+        folder.run("a").mkdir()
+        (folder.run("a") / "journal.jsonl").touch()
+        folder.write_settings("a", {"num_envs": 32, "steps": 20})
+        with pytest.raises(Exception, match="started with other settings: num_envs"):
+            folder.write_settings("a", {"num_envs": 64, "steps": 20})
+
+
+def test_two_grids_do_not_share_a_folder(tmp_path):
+    with GridFolder(tmp_path).hold(), pytest.raises(Exception, match="another grid"):
+        with GridFolder(tmp_path).hold():
+            pass
+
+
+def test_records_are_collected_in_the_studys_order(tmp_path):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        for name in ("b", "a"):
+            folder.write_result(name, {"key": None, "record": {"run": name}})
+        assert folder.collect(["a", "missing", "b"]) == 2
+    lines = folder.records.read_text().splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["a", "b"]
