@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from horizon_rl.domains import Catalogue, Group, Parameter, Range, paper_catalogue
+from horizon_rl.domains import (
+    Catalogue,
+    Group,
+    Parameter,
+    Range,
+    paper_catalogue,
+    shipped_catalogue,
+)
+from horizon_rl.domains.catalogue import OPTIONAL_GROUPS
 from horizon_rl.evaluation import suite as suite_module
 from horizon_rl.evaluation.suite import (
     Column,
@@ -39,6 +47,8 @@ HASHES = {
     ("robots", None): (
         "9290ef07a0781b4dbfcb63b2d480bcb36babf063bcd66d17ad6125a25e0bc57c"
     ),
+    ("field", 0.5): "d2693e8d5c36901d71b10edc2a7c4168383e6ae5afcbd2b399a51c54171ae4fc",
+    ("field", 1.0): "9ea7cb32838265243185d0c94f314ab8b4bd68c41fc3640125530a965b44a672",
 }
 
 COMPOSITIONS = [  # The paper's table of held-out and core-extension results, by row.
@@ -304,7 +314,30 @@ def test_ood_has_a_column_per_group_and_all_and_the_control():
 def test_every_suite_has_the_unchanged_robot_at_the_baseline(name):
     suite = load_suite(name)
     control = suite.frozen["go2" if name == "robots" else "none"]
-    assert control.digest == load_suite("ood", 0.0).frozen["all"].digest
+    at_baseline = load_suite("field" if name == "field" else "ood", 0.0)
+    assert control.digest == at_baseline.frozen["all"].digest
+    for parameter, values in load_suite("ood", 0.0).frozen["all"].instances.items():
+        assert np.array_equal(values, control.instances[parameter]), parameter
+
+
+def test_field_has_a_column_per_group_beyond_the_paper_s_and_all_of_them():
+    suite = load_suite("field", 0.5)
+    assert suite.catalogue == shipped_catalogue("extended")
+    moved = {
+        column.name: {
+            name.partition(".")[0]
+            for name, p in suite.catalogue.parameters.items()
+            if column.spans[name] != (p.baseline,) * p.draws
+        }
+        for column in suite.columns
+    }
+    assert moved == {
+        "none": set(),
+        **{name: {name} for name in OPTIONAL_GROUPS},
+        "field": set(OPTIONAL_GROUPS),
+        "all": set(suite.catalogue.names),
+    }
+    assert len({c.digest for c in suite.frozen.values()}) == len(suite.columns)
 
 
 def test_draws_fill_the_range():

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from horizon_rl.domains import Range, paper_catalogue, parse_catalogue
+from horizon_rl.domains import (
+    Range,
+    paper_catalogue,
+    parse_catalogue,
+    shipped_catalogue,
+)
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.support.errors import InputError
 
@@ -31,6 +36,30 @@ def test_number_range_and_one_entry_per_draw(make_suite):
     assert (values["mass.scale"] == 5.0).all()
     assert (values["com.offset"][:, 1:] == [0.0, 0.08]).all()
     assert np.ptp(values["com.offset"][:, 0]) > 0.09
+
+
+def test_a_suite_names_its_catalogue(make_suite, tmp_path):
+    late = make_suite("""
+        catalogue = "extended"
+        [columns.a]
+        parameters.latency.action_delay = 0.02
+    """)
+    assert late.catalogue == shipped_catalogue("extended")
+    assert column(late).spans["latency.action_delay"] == (Range(0.02, 0.02),)
+
+
+def test_a_catalogue_lies_beside_the_suite_and_the_caller_s_goes_before_it(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'extends = "paper"\n[groups.mass.parameters.scale]\nlimit = [0.4, 2.0]\n'
+    )
+    file = tmp_path / "suite.toml"
+    file.write_text('catalogue = "mine.toml"\n[columns.a]\ngroups = ["mass"]\n')
+    assert column(load_suite(str(file))).spans["mass.scale"] == (Range(0.4, 2.0),)
+    paper = load_suite(str(file), catalogue=paper_catalogue())
+    assert column(paper).spans["mass.scale"] == (Range(0.4, 5.0),)
+    file.write_text('catalogue = "gone.toml"\n[columns.a]\ngroups = ["mass"]\n')
+    with pytest.raises(InputError, match=r"suite.toml:1: catalogue: .*gone.toml"):
+        load_suite(str(file))
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def run(cmd: EvalCmd) -> None:
 
 
 def load_suites(cmd: EvalCmd) -> list[Suite]:
-    catalogue = read_catalogue(cmd.catalogue)
+    catalogue = read_catalogue(cmd.catalogue) if cmd.catalogue else None
     if cmd.curve:
         if cmd.severity or cmd.columns or cmd.suite != EvalCmd.suite:
             raise InputError(

@@ -28,7 +28,7 @@ class EvalCmd:
     """Checkpoints, runs, .onnx files, Python functions (FILE.py:NAME) or `stand`. Those
     of one NAME are the training seeds of one method."""
     suite: str = "ood"
-    """ood, compositions, interventions, robots, or a suite of your own, a .toml file."""
+    """ood, compositions, interventions, robots, field, or a suite of your own, a .toml file."""
     columns: tuple[str, ...] = ()
     """Columns of the suite to run, as mass,all; without it, all of them. Groups to shift
     together are a column too: mass+com."""

@@ -37,7 +37,7 @@ def run(cmd: PlayCmd) -> None:
     if cmd.montage:
         _make_montage(cmd)
         return
-    catalogue = read_catalogue(cmd.catalogue)
+    catalogue = read_catalogue(cmd.catalogue) if cmd.catalogue else None
     if cmd.scenario:
         setup = load_scenario(cmd.scenario, cmd.robot, catalogue)
     else:

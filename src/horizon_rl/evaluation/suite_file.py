@@ -5,7 +5,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from horizon_rl.domains import Catalogue, Range, paper_catalogue
+from horizon_rl.domains import Catalogue, Range, load_catalogue
+from horizon_rl.domains.toml import SHIPPED
 from horizon_rl.evaluation.draws import Draw
 from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.physics import effects_of
@@ -18,7 +19,7 @@ from horizon_rl.support.records import FieldError, decode_value, flatten, inside
 from horizon_rl.support.toml_text import toml_tables
 from horizon_rl.task import SuccessCfg, TaskCfg
 
-BUILT_IN = ("ood", "compositions", "interventions", "robots")
+BUILT_IN = ("ood", "compositions", "interventions", "robots", "field")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class SuiteTable(Bounded):
     """A suite as a file has it."""
 
     about: str = ""
+    catalogue: str = "paper"
+    """What the parameters and their ranges are: a name, or a file beside this one."""
     episodes: Annotated[int, Within(1, 100_000)] = 1024
     seed: Seed = 0
     severity: Share | None = None
@@ -63,7 +66,7 @@ def load_suite(
         source: A name in `BUILT_IN`, or a path that ends in .toml.
         severity: Level of the groups that columns shift; the file's, else 1.
         robot: Body to use in place of Go2; refused where the suite names its own.
-        catalogue: What the parameters and their ranges are; the paper's without it.
+        catalogue: In place of the one that the file names, or of the paper's.
         draw: Which scenarios.
     """
     if source in BUILT_IN:
@@ -85,9 +88,14 @@ def load_suite(
             raise InputError(f"{source} has no severity: no column of it shifts groups")
         level = 1.0 if wanted is None else wanted
         require("severity", level, 0.0, 1.0)
+        if catalogue is None:
+            with inside("catalogue"):
+                named = table.catalogue
+                found = named if named in SHIPPED else file.parent / named
+                catalogue = load_catalogue(found)
         return Suite(
             name=Path(source).stem,
-            columns=_make_columns(table, level, robot, catalogue or paper_catalogue()),
+            columns=_make_columns(table, level, robot, catalogue),
             num_episodes=table.episodes,
             seed=table.seed,
             draw=draw,
@@ -95,7 +103,7 @@ def load_suite(
             about=table.about,
             task=table.task,
             success=table.success,
-            catalogue=catalogue or paper_catalogue(),
+            catalogue=catalogue,
         )
 
 
