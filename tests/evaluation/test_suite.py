@@ -1,6 +1,7 @@
 """Suites are frozen: the same numbers for everyone, and a hash that covers them all."""
 
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from horizon_rl.evaluation.suite import (
     uniforms,
 )
 from horizon_rl.evaluation.suite_file import BUILT_IN, load_suite
-from horizon_rl.robots import load_robot, preset_names
+from horizon_rl.robots import FLAT, TERRAIN, load_robot, preset_names
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import CommandCfg, NoiseCfg, PushCfg, SuccessCfg, TaskCfg
 
@@ -47,8 +48,11 @@ HASHES = {
     ("robots", None): (
         "9290ef07a0781b4dbfcb63b2d480bcb36babf063bcd66d17ad6125a25e0bc57c"
     ),
-    ("field", 0.5): "d2693e8d5c36901d71b10edc2a7c4168383e6ae5afcbd2b399a51c54171ae4fc",
-    ("field", 1.0): "9ea7cb32838265243185d0c94f314ab8b4bd68c41fc3640125530a965b44a672",
+    ("field", 0.5): "7107ed1b5c1675b5b3caa29c5b41695cdb22456cbdf90d73583b266a18b737f6",
+    ("field", 1.0): "9cf29b38340a5ba7134401ad0a3e20c75d932a4593082bb3349aeb82d2c56aaf",
+    ("ground", None): (
+        "8c65cca8f62778a9bedbf19941599a0d1a6625374fa1cc88229d2a11fbdd1dda"
+    ),
 }
 
 COMPOSITIONS = [  # The paper's table of held-out and core-extension results, by row.
@@ -314,8 +318,9 @@ def test_ood_has_a_column_per_group_and_all_and_the_control():
 def test_every_suite_has_the_unchanged_robot_at_the_baseline(name):
     suite = load_suite(name)
     control = suite.frozen["go2" if name == "robots" else "none"]
-    at_baseline = load_suite("field" if name == "field" else "ood", 0.0)
-    assert control.digest == at_baseline.frozen["all"].digest
+    at_baseline = load_suite("field" if name in ("field", "ground") else "ood", 0.0)
+    # Commands are the one thing in which `ground` differs.
+    assert (control.digest == at_baseline.frozen["all"].digest) == (name != "ground")
     for parameter, values in load_suite("ood", 0.0).frozen["all"].instances.items():
         assert np.array_equal(values, control.instances[parameter]), parameter
 
@@ -338,6 +343,33 @@ def test_field_has_a_column_per_group_beyond_the_paper_s_and_all_of_them():
         "all": set(suite.catalogue.names),
     }
     assert len({c.digest for c in suite.frozen.values()}) == len(suite.columns)
+
+
+def test_ground_has_named_terrains_under_a_robot_that_goes_straight_on():
+    suite = load_suite("ground")
+    for name, column in suite.frozen.items():
+        assert (column.commands == (0.5, 0.0, 0.0)).all()
+        kind, _, size = name.partition("-")
+        pool = column.scenarios(2).pool
+        patch, found = TERRAIN.patches[pool.patch[1]]
+        if name == "none":
+            assert column.robot.ground is FLAT
+            continue
+        wanted = {"ramp": "slope", "rubble": "noise"}.get(kind, kind)
+        scale = math.radians(1.0) if kind == "ramp" else 0.01
+        assert (patch.name, found) == (
+            wanted,
+            pytest.approx(float(size) * scale, abs=1e-4),
+        )
+    assert len({c.digest for c in suite.frozen.values()}) == len(suite.columns)
+
+
+def test_the_ground_is_part_of_the_hash(monkeypatch):
+    stairs = load_suite("ground").frozen["stairs-8"].digest
+    flat = load_suite("ground").frozen["none"].digest
+    monkeypatch.setitem(TERRAIN.__dict__, "digest", "other heights")
+    assert load_suite("ground").frozen["stairs-8"].digest != stairs
+    assert load_suite("ground").frozen["none"].digest == flat
 
 
 def test_draws_fill_the_range():

@@ -46,7 +46,7 @@ class Slope(Ground):
             conaffinity=0,
         )
 
-    def height_at(self, xy: Any) -> Any:
+    def height_at(self, xy: Any, patch: Any = 0) -> Any:
         return self.offset_m + self.rise * xy[..., 0]
 
 

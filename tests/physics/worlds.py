@@ -14,7 +14,9 @@ import torch
 from horizon_rl.domains import AtLevels, Catalogue, paper_catalogue
 from horizon_rl.physics import Backend, CpuBackend, Pool, build_pool
 from horizon_rl.robots import (
+    FLAT,
     JOINT_NAMES,
+    Ground,
     Morphology,
     Robot,
     build_robot,
@@ -84,10 +86,10 @@ def some_robots(num_generated: int, seed: int = 0) -> list[Robot]:
     return [build_robot(b) for b in [*map(load_preset, preset_names()), *bodies]]
 
 
-def rigid(body: Morphology) -> Robot:
+def rigid(body: Morphology, ground: Ground = FLAT) -> Robot:
     """Lock all joints in the default pose: a table with the robot's mass and feet."""
     locked = tuple(zip(JOINT_NAMES, body.default_pose_rad.tolist(), strict=True))
-    return build_robot(replace(body, locked=locked))
+    return build_robot(replace(body, locked=locked), ground)
 
 
 def lifted(pool: Pool, height: float | np.ndarray) -> Pool:

@@ -13,7 +13,12 @@ from horizon_rl.support.errors import InputError, needs_extra, require
 with needs_extra("train"):
     import torch
 
-    from horizon_rl.physics import cores_for_physics, make_backend, sample_pool
+    from horizon_rl.physics import (
+        cores_for_physics,
+        ground_for,
+        make_backend,
+        sample_pool,
+    )
     from horizon_rl.robots import Robot, load_robot
     from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg, VelocityEnv
     from horizon_rl.task import draw_scenarios as draw
@@ -150,7 +155,7 @@ def make_env(
     task = task or TaskCfg()
     if action_scale is not None:
         task = replace(task, action_scale=action_scale)
-    body = load_robot(robot)
+    body = load_robot(robot, ground_for(catalogue.ranges(found)))
     backend = make_backend(body, num_envs, device, num_threads)
     env = VelocityEnv(backend, task, keeps_final=True)
     return NumpyEnv(env, body, catalogue, AtLevels(found))

@@ -14,7 +14,7 @@ Levels = Mapping[str, float]
 CORE_GROUPS = ("actuation", "mass", "disturbance", "com")
 """The paper's compact core: the hard axes that gain from being widened together."""
 
-OPTIONAL_GROUPS = ("latency", "sensing", "drivetrain", "damage")
+OPTIONAL_GROUPS = ("latency", "sensing", "drivetrain", "damage", "terrain")
 """Groups beyond the paper's, in the shipped catalogue `extended`."""
 
 Ranges = Mapping[str, Range]

@@ -23,7 +23,7 @@ from horizon_rl.domains import (
     place,
 )
 from horizon_rl.evaluation.draws import Draw
-from horizon_rl.physics import build_pool, effect_digests
+from horizon_rl.physics import build_pool, effect_digests, ground_for
 from horizon_rl.physics.draft import BODY_FIELDS, EFFECT_FIELDS, SHARED_FIELDS
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.robots import REFERENCE, Robot, load_body, load_robot
@@ -106,6 +106,8 @@ class Suite:
     """Columns that are one curve against severity, in its order, by the curve's name."""
     chosen: tuple[str, ...] = ()
     """Columns to run; empty: all. The hash is that of the whole suite."""
+    command: tuple[float, float, float] | None = None
+    """What all scenarios ask for, m/s, m/s, rad/s; None: commands are drawn."""
     combined: tuple[Column, ...] = ()
     """Columns beside its own: groups that are shifted together, as in mass+com."""
     task: TaskCfg = field(default_factory=TaskCfg)
@@ -215,6 +217,8 @@ class FrozenColumn:
         }
         if own := effect_digests(self.catalogue):
             facts["effects"] = own
+        if ground := self.robot.ground.digest:
+            facts["ground"] = ground
         digest = hashlib.sha256(dumps(facts).encode())
         arrays = {"commands": self.commands, "push_steps": self.push_steps}
         for name, values in (self.instances | arrays).items():
@@ -250,14 +254,17 @@ def freeze(suite: Suite, column: Column) -> FrozenColumn:
         values = place(uniforms(seed, name, (n, len(low))), low, high)
         instances[name] = values[:, 0] if len(low) == 1 else values
     num_pushes = catalogue.parameters[PUSH].draws // 2 if PUSH in instances else 0
-    commands = uniforms(seed, "commands", (n, task.num_commands, 4))
+    drawn = uniforms(seed, "commands", (n, task.num_commands, 4))
+    commands = place_commands(drawn, task.command)
+    if suite.command is not None:
+        commands = np.broadcast_to(suite.command, commands.shape)
     pushes = uniforms(seed, "pushes", (n, num_pushes))
     return FrozenColumn(
-        robot=load_robot(column.robot),
+        robot=load_robot(column.robot, ground_for(column.spans)),
         robot_facts=robot_facts(column.robot),
         catalogue=catalogue,
         instances=instances,
-        commands=place_commands(commands, task.command),
+        commands=commands,
         push_steps=place_pushes(pushes, task.push),
         noise_seed=seed,
         task=task,

@@ -19,7 +19,8 @@ from horizon_rl.support.records import FieldError, decode_value, flatten, inside
 from horizon_rl.support.toml_text import toml_tables
 from horizon_rl.task import SuccessCfg, TaskCfg
 
-BUILT_IN = ("ood", "compositions", "interventions", "robots", "field")
+Velocity = Annotated[float, Within(-5.0, 5.0)]
+BUILT_IN = ("ood", "compositions", "interventions", "robots", "field", "ground")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,8 @@ class SuiteTable(Bounded):
     severity: Share | None = None
     robots: tuple[str, ...] = ()
     motors: Motors = "scaled"
+    command: tuple[Velocity, Velocity, Velocity] | None = None
+    """One for all scenarios: forward and left, m/s, turn, rad/s; drawn without it."""
     task: TaskCfg = field(default_factory=TaskCfg)
     success: SuccessCfg = field(default_factory=SuccessCfg)
     columns: dict[str, ColumnTable] = field(default_factory=dict)
@@ -101,6 +104,7 @@ def load_suite(
             draw=draw,
             severity=level if shifts else None,
             about=table.about,
+            command=table.command,
             task=table.task,
             success=table.success,
             catalogue=catalogue,

@@ -30,5 +30,6 @@ if TYPE_CHECKING:
     from horizon_rl.physics.rates import PHYSICS_STEPS as PHYSICS_STEPS
     from horizon_rl.physics.select import choose_device as choose_device
     from horizon_rl.physics.select import make_backend as make_backend
+    from horizon_rl.physics.terrain import ground_for as ground_for
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -3,6 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Set
+from math import isinf
 
 import mujoco
 import numpy as np
@@ -98,6 +99,7 @@ class CpuBackend:
                 out=self.torque_bounds,
             )
             self._batch.step()
+        self._put_back()
         self._read()
         self._count()
 
@@ -126,6 +128,16 @@ class CpuBackend:
             self._fields[name] = self._batch.expand(name)
         for name in self._fields.keys() - names:
             self._fields[name][:] = getattr(self.robot.model, name)
+
+    def _put_back(self) -> None:
+        """Move robots that have left the ground's period by whole periods: it repeats."""
+        period = self.robot.ground.period_m
+        if isinf(period):
+            return
+        place = self._qpos[:, :2]
+        far = np.abs(place) > period / 2.0
+        if far.any():
+            place[far] -= period * np.rint(place[far] / period)
 
     def _read(self) -> None:
         """Copy the engine's float64 state into the task's float32 tensors."""

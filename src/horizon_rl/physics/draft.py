@@ -85,7 +85,11 @@ class PoolDraft:
     start_velocity: np.ndarray
     """[n, 12] canonical joint velocities at the start, rad/s."""
     start_xy: np.ndarray
-    """[n, 2] place on the ground at the start, m: where a row chooses its patch."""
+    """[n, 2] place on the ground at the start, m."""
+    patch: np.ndarray
+    """[n] which patch of the ground, where it has several."""
+    terrain: dict[str, np.ndarray]
+    """[n] how rough each kind of ground is to be, of which a row gets one."""
     default_pose: np.ndarray
     """[n, 12] canonical angles that the robot takes for its default pose, rad."""
     stuck_at: np.ndarray
@@ -140,6 +144,8 @@ def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
         start_position=per_joint("default_pose_rad"),
         start_velocity=np.zeros((n, 12)),
         start_xy=np.zeros((n, 2)),
+        patch=np.zeros(n, dtype=int),
+        terrain={},
         default_pose=per_joint("default_pose_rad"),
         stuck_at=np.full((n, 12), np.nan),
         reshaped=np.zeros(n, dtype=bool),

@@ -17,6 +17,8 @@ from horizon_rl.domains import Catalogue, Instances
 from horizon_rl.physics import damage
 from horizon_rl.physics.draft import PoolDraft
 from horizon_rl.physics.stilts import lengthen_calves
+from horizon_rl.physics.terrain import CHOICE, TERRAIN_GROUP
+from horizon_rl.robots.terrain import KINDS
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.named_code import code_digest, find_code
 
@@ -144,6 +146,15 @@ def add_to_joints(field: str) -> Callable[[PoolDraft, np.ndarray], None]:
     return add
 
 
+def set_terrain(kind: str) -> Callable[[PoolDraft, np.ndarray], None]:
+    """Ask for ground of a kind; `lay_ground` chooses where several are asked for."""
+
+    def keep(draft: PoolDraft, values: np.ndarray) -> None:
+        draft.terrain[kind] = values
+
+    return keep
+
+
 def set_signal(name: str) -> Callable[[PoolDraft, np.ndarray], None]:
     """Hand a parameter's values on to the task, which acts on signals of that name."""
 
@@ -191,6 +202,13 @@ EFFECTS: dict[str, Effect] = {
     "damage.stuck_at": Effect(damage.scale_stuck_angles, draws=1),
     "damage.travel_lost": Effect(damage.lose_travel, low=0.0, draws=1),
     "damage.strength_lost": Effect(damage.lose_strength, low=0.0, high=1.0, draws=1),
+    **{
+        f"{TERRAIN_GROUP}.{kind.name}": Effect(
+            set_terrain(kind.name), kind.low, kind.sizes[-1], draws=1
+        )
+        for kind in KINDS
+    },
+    CHOICE: Effect(set_terrain("choice"), low=0.0, high=1.0, draws=1),
 }
 """By full name: the paper's seven groups, then those of the catalogue `extended`."""
 

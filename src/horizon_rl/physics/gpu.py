@@ -10,6 +10,7 @@ results without waiting. On the device "cpu" the same kernels run one by one: fo
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from math import isfinite
 from typing import Any
 
 import mujoco_warp as mjw
@@ -142,7 +143,11 @@ class GpuBackend:
         contacts = contacts or gpu_model.most_contacts(model)
         most = gpu_model.most_constraints(compiled, model, contacts, self._varying)
         self._data = mjw.make_data(
-            compiled, self.num_worlds, nconmax=contacts, njmax=constraints or most
+            compiled,
+            self.num_worlds,
+            nconmax=contacts,
+            nccdmax=gpu_model.most_searches(model) or None,
+            njmax=constraints or most,
         )
         arrays = {name: getattr(self._data, name) for name in KEPT + LAGGING}
         # Robots without activations have an empty array of them, which torch refuses.
@@ -230,6 +235,8 @@ class GpuBackend:
             wp.launch(kernels.bound_torques, (n, 12), motors)
             mjw.step(model, data)
         wp.launch(kernels.repair_worlds, n, repaired)
+        if isfinite(self.robot.ground.period_m):
+            wp.launch(kernels.put_back, n, [self.robot.ground.period_m, data.qpos])
         self._read()
         healthy = self._outputs[-1]
         wp.launch(kernels.count, n, [healthy, data.overflow, self._counts_in])

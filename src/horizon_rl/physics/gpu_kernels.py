@@ -175,6 +175,15 @@ def repair_worlds(
 
 
 @wp.kernel
+def put_back(period: float, qpos: wp.array2d[float]):
+    """Move robots that have left the ground's period by whole periods: it repeats."""
+    i = wp.tid()
+    for j in range(2):
+        if wp.abs(qpos[i, j]) > 0.5 * period:
+            qpos[i, j] = qpos[i, j] - period * wp.rint(qpos[i, j] / period)
+
+
+@wp.kernel
 def read_state(
     qpos: wp.array2d[float],
     qvel: wp.array2d[float],

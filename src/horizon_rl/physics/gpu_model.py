@@ -2,6 +2,7 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+import warnings
 from collections.abc import Iterable, Mapping, Set
 from math import prod
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 import warp as wp
 
+from horizon_rl.physics import gpu_contacts  # noqa: F401  It acts by being imported.
 from horizon_rl.physics.pool import Pool
 
 STATE_COLUMNS = ("effort", "velocity_limit", "wrench", "start_qpos", "start_qvel")
@@ -34,23 +36,33 @@ CONTACTS_WITH_PLANE = {
 """Most contacts of a geom that lies on the ground. A box sunk in wholly would have 8."""
 
 
+CONTACTS_WITH_HFIELD = 4
+"""Of all that a geom has with the prisms of a height field mujoco_warp keeps the deepest
+and three that lie far apart."""
+
+
 class RowLayout:
     """Where each field of a world lies in its row."""
 
     def __init__(self, columns: Mapping[str, np.ndarray]):
         """Lay out rows that hold `columns`, [n, ...] each."""
-        self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
+        self._places: dict[str, tuple[int, tuple[int, ...], bool]] = {}
         self._width = 0
         for name, values in columns.items():
             shape = values.shape[1:]
-            self._places[name] = self._width, shape
+            whole = np.issubdtype(values.dtype, np.integer)
+            self._places[name] = self._width, shape, whole
             self._width += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
 
     def split(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
-        """View the columns of `rows` [n, width] by name, [n, ...] each."""
+        """View the columns of `rows` [n, width] by name, [n, ...] each.
+
+        Whole numbers lie in the rows with their own bits: a row is copied as it is.
+        """
+        kinds = {True: rows.view(torch.int32), False: rows}
         return {
-            name: rows[:, start : start + prod(shape)].view(len(rows), *shape)
-            for name, (start, shape) in self._places.items()
+            name: kinds[whole][:, start : start + prod(shape)].view(len(rows), *shape)
+            for name, (start, shape, whole) in self._places.items()
         }
 
     def pack(self, columns: Mapping[str, np.ndarray]) -> torch.Tensor:
@@ -90,7 +102,10 @@ def put_worlds(model: mujoco.MjModel, views: Mapping[str, torch.Tensor]) -> mjw.
     """
     # It has no midphase, and refuses a model that asks for none.
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    engine = mjw.put_model(model)
+    with warnings.catch_warnings():
+        # Of each prism of a height field a geom has one contact: that is enough.
+        warnings.filterwarnings("ignore", "MULTICCD is enabled")
+        engine = mjw.put_model(model)
     _part_joints(engine, limited_joints(model))
     for name, view in views.items():
         if name in STATE_COLUMNS:
@@ -121,8 +136,21 @@ def most_contacts(engine: mjw.Model) -> int:
         if ground == _G.mjGEOM_PLANE:
             total += CONTACTS_WITH_PLANE.get(_G(other), 8)
         else:
-            total += mujoco.mjMAXCONPAIR if ground == _G.mjGEOM_HFIELD else 8
+            total += CONTACTS_WITH_HFIELD if ground == _G.mjGEOM_HFIELD else 8
     return max(total, 1)
+
+
+def most_searches(engine: mjw.Model) -> int:
+    """Return how many pairs of one kind of geom can near a height field in a world.
+
+    Each has room of its own for the search for its contacts, five kilobytes.
+    """
+    types = engine.geom_type.numpy()
+    pairs = [
+        sorted(types[pair].tolist()) for pair in engine.nxn_geom_pair_filtered.numpy()
+    ]
+    others = [other for ground, other in pairs if ground == _G.mjGEOM_HFIELD]
+    return max(map(others.count, others), default=0)
 
 
 def most_constraints(

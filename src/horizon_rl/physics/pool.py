@@ -20,6 +20,7 @@ from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, dr
 from horizon_rl.physics.effects import Effect
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.physics.stance import reach_down, stand_again
+from horizon_rl.physics.terrain import clearance, lay_ground
 from horizon_rl.robots import REFERENCE, Morphology, Robot, load_preset
 from horizon_rl.support.errors import InputError, unknown
 
@@ -52,6 +53,8 @@ class Pool:
     """[n, nv]"""
     default_pose: np.ndarray
     """[n, 12] canonical angles that actions are offsets from, rad."""
+    patch: np.ndarray
+    """[n] which patch of the ground each stands on, where it has several."""
     signals: dict[str, np.ndarray] = field(default_factory=dict)
     """What becomes of signals between policy and robot: see `PoolDraft.signals`."""
     standing_height: np.ndarray
@@ -111,19 +114,23 @@ def build_pool(
     known_effects.apply_effects(draft, instances, scales, effects)
     _check_motors(draft, robots, body_ids)
     _finish(draft)
+    remaining = lay_ground(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
     height = np.array([r.standing_height_m for r in robots])[body_ids]
     _derive(draft, start_qpos, height)
     taken = ("robot", "effort", "velocity_limit", "wrench", "push_velocity")
     return Pool(
         fields=dict(draft.fields),
-        **{name: getattr(draft, name) for name in (*taken, "default_pose", "signals")},
+        **{
+            name: getattr(draft, name)
+            for name in (*taken, "default_pose", "patch", "signals")
+        },
         instances=instances,
         body_ids=body_ids,
         start_qpos=start_qpos,
         start_qvel=start_qvel,
         standing_height=height,
-        parameters=_normalise(instances, catalogue),
+        parameters=_normalise(instances | remaining, catalogue),
         body=bodies[body_ids],
     )
 
@@ -223,7 +230,7 @@ def _derive(draft: PoolDraft, qpos: np.ndarray, height: np.ndarray) -> None:
     for geom in draft.ground_geom_ids:
         size, up = draft.fields["geom_size"][:, geom], rotation[:, geom, 6:]
         reach = reach_down(draft.robot.model, geom, size, up)
-        above = draft.robot.ground.above(position[:, geom])
+        above = clearance(draft, position[:, geom], size)
         lowest = np.minimum(lowest, above - reach)
     qpos[:, 2] += CLEARANCE_M - lowest
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from horizon_rl.robots.mjcf import load_mjcf as load_mjcf
     from horizon_rl.robots.mjcf import load_robot as load_robot
     from horizon_rl.robots.picture import draw_robots as draw_robots
+    from horizon_rl.robots.terrain import TERRAIN as TERRAIN
 
 _import, __dir__ = lazy_names(__name__)
 

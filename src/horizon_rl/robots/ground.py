@@ -2,36 +2,47 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import mujoco
+import numpy as np
 
 
 class Ground(ABC):
-    """A surface that all worlds of a batch share.
+    """What the worlds of a batch stand on.
 
     A robot is built on a ground and carries it (`robot.ground`); a row of a pool
-    chooses its place on it, the x and y of its start. Grounds are values: bodies share a
-    batch only if their grounds are equal. Points and heights are numpy arrays or torch
-    tensors, whichever is given.
+    chooses its patch, where there are several, and its place, the x and y of its start.
+    Grounds are values: bodies share a batch only if their grounds are equal. Points and
+    heights are numpy arrays; tensors where `on` has put the ground on a device.
     """
 
     is_plane: bool = False
     """Whether a straight shank stays clear of it while knee and foot do."""
+    period_m: float = math.inf
+    """It repeats after this in x and y. Robots that leave a period are put back by it."""
+    digest: str = ""
+    """Hash of its heights, for suites; a flat one has none."""
 
     @abstractmethod
     def add_to(self, spec: mujoco.MjSpec) -> None:
         """Add the surface to the world body: geoms of contype 1 and conaffinity 0."""
 
     @abstractmethod
-    def height_at(self, xy: Any) -> Any:
-        """Return the height of the surface at points [..., 2], [...], m."""
+    def height_at(self, xy: Any, patch: Any = 0) -> Any:
+        """Return the height at points [..., 2] of patches [...], m."""
 
-    def above(self, position: Any) -> Any:
+    def above(self, position: Any, patch: Any = 0) -> Any:
         """Return how high points [..., 3] are above the surface below them, [...], m."""
-        return position[..., 2] - self.height_at(position[..., :2])
+        return position[..., 2] - self.height_at(position[..., :2], patch)
+
+    def on(self, convert: Callable[[np.ndarray], Any]) -> Any:
+        """Return what measures heights of tensors: `convert` makes one of an array."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -41,14 +52,8 @@ class Flat(Ground):
     is_plane = True
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
-        """Lay the plane, lit from above; robots meet it and not themselves."""
-        spec.worldbody.add_light(
-            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-            pos=[0.0, 0.0, 2.0],
-            dir=[-0.2, 0.3, -1.0],
-            diffuse=[0.35, 0.35, 0.35],
-            specular=[0.1, 0.1, 0.1],
-        )
+        """Lay the plane; robots meet it and not themselves."""
+        add_light(spec)
         spec.worldbody.add_geom(
             name="floor",
             type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -58,12 +63,23 @@ class Flat(Ground):
             rgba=[1.0, 1.0, 1.0, 1.0],
         )
 
-    def height_at(self, xy: Any) -> Any:
+    def height_at(self, xy: Any, patch: Any = 0) -> Any:
         return 0.0 * xy[..., 0]
 
-    def above(self, position: Any) -> Any:
+    def above(self, position: Any, patch: Any = 0) -> Any:
         # A view: no arithmetic in a step, and no kernel on a GPU.
         return position[..., 2]
 
 
 FLAT = Flat()
+
+
+def add_light(spec: mujoco.MjSpec) -> None:
+    """Light the ground from above."""
+    spec.worldbody.add_light(
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=[0.0, 0.0, 2.0],
+        dir=[-0.2, 0.3, -1.0],
+        diffuse=[0.35, 0.35, 0.35],
+        specular=[0.1, 0.1, 0.1],
+    )

@@ -40,30 +40,30 @@ from horizon_rl.support.records import inside
 PLANE = mujoco.mjtGeom.mjGEOM_PLANE
 
 
-def load_robot(source: str) -> Robot:
+def load_robot(source: str, ground: Ground = FLAT) -> Robot:
     """Load a preset, an intervention (go2+stilts), or an MJCF file by its path.
 
     The same source gives the same object as long as its file does not change.
     """
     if not is_mjcf(source):
-        return _build_named(source)
+        return _build_named(source, ground)
     path = Path(source)
     changed_ns = path.stat().st_mtime_ns if path.exists() else 0
     # The working folder may change too: the same path then means another file.
-    return _import_file(path, path.resolve(), changed_ns)
+    return _import_file(path, path.resolve(), changed_ns, ground)
 
 
 @cache
-def _build_named(name: str) -> Robot:
+def _build_named(name: str, ground: Ground) -> Robot:
     try:
-        return build_robot(load_body(name))
+        return build_robot(load_body(name), ground)
     except InputError as error:
         raise InputError(f"{error}; or an MJCF file, *.xml") from error
 
 
 @cache
-def _import_file(path: Path, place: Path, changed_ns: int) -> Robot:
-    return load_mjcf(path)
+def _import_file(path: Path, place: Path, changed_ns: int, ground: Ground) -> Robot:
+    return load_mjcf(path, ground=ground)
 
 
 def load_mjcf(

@@ -186,9 +186,9 @@ class VelocityEnv:
     @property
     def motion(self) -> Motion:
         """How the robots move now."""
-        backend = self.backend
+        world = self._table
         return observe_motion(
-            backend.state, self._table.default_pose, backend.robot.ground
+            self.backend.state, world.default_pose, self._ground, world.patch
         )
 
     def find_falls(self, motion: Motion) -> torch.Tensor:
@@ -209,6 +209,9 @@ class VelocityEnv:
             self._delay = ActionDelay(signals[DELAY], longest_s, NUM_ACTIONS)
         self._sensors = Sensors(self.cfg.noise, signals, self.num_envs, self.device)
         self.backend.load(scenarios.pool)
+        self._ground = self.backend.robot.ground.on(
+            lambda heights: torch.from_numpy(heights).float().to(self.device)
+        )
         # Recorded again: the table lies elsewhere now.
         self._plan, self._judge, self._observe = (
             Recorded(compiled(work, self.device, self._compiles), self.device)

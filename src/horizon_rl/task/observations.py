@@ -7,6 +7,7 @@ from tensordict import TensorDict
 
 from horizon_rl.physics import WorldState
 from horizon_rl.robots import Ground
+from horizon_rl.robots.terrain import Surface
 from horizon_rl.task.config import NoiseCfg
 
 ACTOR_LAYOUT = (
@@ -41,14 +42,17 @@ class Motion:
 
 
 def observe_motion(
-    state: WorldState, default_pose: torch.Tensor, ground: Ground
+    state: WorldState,
+    default_pose: torch.Tensor,
+    ground: Ground | Surface,
+    patch: torch.Tensor | int = 0,
 ) -> Motion:
     """Turn a world's state into the trunk's frame and the default pose's terms."""
     return Motion(
         linear_velocity=rotate_inverse(state.root_quat, state.linear_velocity),
         angular_velocity=state.angular_velocity,
         gravity=gravity_in_frame(state.root_quat),
-        height=ground.above(state.root_position),
+        height=ground.above(state.root_position, patch),
         joint_offset=state.joint_position - default_pose,
         joint_velocity=state.joint_velocity,
     )

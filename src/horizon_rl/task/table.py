@@ -12,6 +12,8 @@ class WorldTable:
 
     default_pose: torch.Tensor
     """[n, 12] rad"""
+    patch: torch.Tensor
+    """[n] which patch of the ground"""
     standing_height: torch.Tensor
     """[n] m"""
     mass: torch.Tensor
@@ -36,6 +38,7 @@ class WorldTable:
         mass, length = pool.body[:, 0], pool.body[:, 1]
         columns = {
             "default_pose": pool.default_pose,
+            "patch": pool.patch,
             "standing_height": pool.standing_height,
             "mass": mass * load_preset(REFERENCE).body_mass_kg,
             "torque_unit": mass * length,

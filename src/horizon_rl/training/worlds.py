@@ -20,9 +20,11 @@ from horizon_rl.domains.distribution import (
     AtLevels,
     Distribution,
 )
-from horizon_rl.physics import make_backend, sample_pool
+from horizon_rl.physics import ground_for, make_backend, sample_pool
 from horizon_rl.robots import (
+    FLAT,
     REFERENCE,
+    Ground,
     Robot,
     build_robot,
     generate,
@@ -43,7 +45,7 @@ from horizon_rl.task import (
     rollout,
 )
 from horizon_rl.task.episodes import UNHEALTHY
-from horizon_rl.training.config import TrainCfg, fixed_levels
+from horizon_rl.training.config import TrainCfg, fixed_levels, widened_groups
 from horizon_rl.training.protocols import Worlds
 from horizon_rl.training.scores import RowScores
 
@@ -87,7 +89,9 @@ class SimulatedWorlds(Worlds):
         self.catalogue = catalogue.fixed_at(fixed_levels(cfg, catalogue))
         self.max_length = cfg.task.max_steps
         rng = np.random.default_rng(cfg.seed)
-        self.robots = choose_robots(cfg, rng)
+        widest = dict.fromkeys(widened_groups(cfg, catalogue), 1.0)
+        ground = ground_for(self.catalogue.ranges(widest))
+        self.robots = choose_robots(cfg, rng, ground)
         sizes = np.array([size_class(robot) for robot in self.robots])
         self._sizes = sizes if len(np.unique(sizes)) > 1 else None
         self._num_threads = num_threads or ranks.num_threads
@@ -258,7 +262,9 @@ def _key(phase: int, distribution: Distribution) -> tuple[int, str]:
     return phase, dumps(encode(distribution))
 
 
-def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
+def choose_robots(
+    cfg: TrainCfg, rng: np.random.Generator, ground: Ground = FLAT
+) -> list[Robot]:
     """Build the bodies a run trains on; every scenario draws one of them evenly."""
     match cfg.robot:
         case "generated":
@@ -269,8 +275,8 @@ def choose_robots(cfg: TrainCfg, rng: np.random.Generator) -> list[Robot]:
             bodies = [load_preset(REFERENCE)] * len(others) + others
         case name:
             try:
-                return [load_robot(name)]
+                return [load_robot(name, ground)]
             except InputError as error:
                 raise InputError(f"{error}; or generated, mixed") from error
-    built = {body.name: build_robot(body) for body in bodies}
+    built = {body.name: build_robot(body, ground) for body in bodies}
     return [built[body.name] for body in bodies]

@@ -10,7 +10,9 @@ import numpy as np
 
 from horizon_rl.physics.stance import reach_down
 from horizon_rl.robots import (
+    FLAT,
     INTERVENTIONS,
+    Ground,
     Robot,
     build_robot,
     load_body,
@@ -39,11 +41,11 @@ class BodyVariant:
         """As the command line writes it: go2+stilts."""
         return "+".join((self.robot, *self.interventions))
 
-    def build(self) -> Robot:
-        """Return the robot, ready to simulate."""
+    def build(self, ground: Ground = FLAT) -> Robot:
+        """Return the robot on a ground, ready to simulate."""
         if self.payload_kg:
-            return _build_loaded(self)
-        return load_robot(self.name)
+            return _build_loaded(self, ground)
+        return load_robot(self.name, ground)
 
     def with_intervention(self, name: str, present: bool) -> "BodyVariant":
         """Add or take away an intervention."""
@@ -62,11 +64,11 @@ def parse_body(name: str) -> BodyVariant:
 
 
 @lru_cache(maxsize=32)  # A slider makes many.
-def _build_loaded(body: BodyVariant) -> Robot:
+def _build_loaded(body: BodyVariant, ground: Ground) -> Robot:
     if body.robot not in preset_names():
         raise InputError(f"{body.robot}: a payload hangs below presets only")
     ball = body.payload_kg, body.payload_x_m
-    return build_robot(hang_balls(load_body(body.name), ball))
+    return build_robot(hang_balls(load_body(body.name), ball), ground)
 
 
 def transfer_state(
