@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from waiting import PATIENCE_S
+
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -32,6 +34,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any) -> Iterator[Any]:
     """Open an empty page of its own, a screen of 1280 x 800."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(1000.0 * PATIENCE_S)
     yield context.new_page()
     context.close()
 

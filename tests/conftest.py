@@ -9,7 +9,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from hypothesis import settings
 
 from browsing import browser, page  # noqa: F401
+from short_evaluations import short_evaluations  # noqa: F401
 from small_checkpoints import make_checkpoint  # noqa: F401
+from trained_run import trained, trained_copy  # noqa: F401
 
 # The same examples every time: a red build can be repeated anywhere.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

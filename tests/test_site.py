@@ -91,7 +91,7 @@ def test_search_finds_a_guide(page, address):
     page.locator("input.md-search__input").click()
     page.keyboard.type("latency")
     found = page.locator("a.md-search-result__link[href*='own-domain']").first
-    found.wait_for(timeout=10_000)
+    found.wait_for()
     # Guides come before the files that they link to.
     first = page.locator("a.md-search-result__link").first
     assert "sources/" not in (first.get_attribute("href") or "")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -19,7 +21,7 @@ def run(*command: object, cwd: Path, **env: str) -> str:
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout

@@ -87,7 +87,7 @@ def test_bad_input_is_answered_in_one_line_with_code_2(args, message, capsys):
         ("this is not TOML", "not valid TOML"),
         (
             "[groups.m.parameters.s]\nbaseline=[2,1]\nlimit=[0,9]\n",
-            ":2: .*the smaller first",
+            ":2: .*smaller first",
         ),
         ("[groups.m.parameters.s]\nbaseline=[0,9]\nlimit=[1,2]\n", "does not contain"),
         (

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -36,11 +35,8 @@ def test_help_waits_for_no_simulator(name):
     code = "import sys; from horizon_rl.cli import main\ntry: main(sys.argv[1:])\n"
     code += "finally: print({'torch', 'mujoco', 'scipy'} & set(sys.modules))"
     command = [sys.executable, "-c", code, name, "--help"]
-    began = time.monotonic()
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "set()"
-    # Far above what it takes, for a busy machine; torch alone would take longer.
-    assert time.monotonic() - began < 6.0
 
 
 @pytest.mark.parametrize("name", COMMANDS)

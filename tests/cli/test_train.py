@@ -21,6 +21,7 @@ from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
+from waiting import PATIENCE_S
 
 TINY = [
     *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
@@ -39,7 +40,9 @@ def lines(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(run, capsys):
+def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(
+    run, capsys, short_evaluations
+):
     args = ["train", "--preset", "smoke", "--steps", "8000", "--task.episode-s", "0.5"]
     assert main([*args, "--run", str(run), "--table", "2"]) == 0
     out = capsys.readouterr().out
@@ -175,7 +178,7 @@ def test_full_disk_stops_with_a_clear_message(run, capsys, monkeypatch):
 def test_several_ranks_speak_once(run):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command += ["-m", "--", "horizon_rl", *TINY, "--run", str(run), "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Run: ") == 2 and done.stdout.count("Finished") == 1
     assert "on each of 2 ranks" in done.stdout

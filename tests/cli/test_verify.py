@@ -1,7 +1,6 @@
 """`horizon verify`: every file of a run, damaged or not."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,9 @@ from horizon_rl.cli import main
 from horizon_rl.policies.shipped import model_names, shipped_runs
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("trained") / "run"
-    args = ["train", "--preset", "smoke", "--run", str(path), "--table", "0"]
-    assert main([*args, "--device", "cpu", "--steps", "3000"]) == 0
-    return path
-
-
 @pytest.fixture
-def run(trained, tmp_path) -> Path:
-    return Path(shutil.copytree(trained, tmp_path / "run"))
+def run(trained_copy) -> Path:
+    return trained_copy
 
 
 def verify(capsys, *args) -> tuple[int, dict[str, dict]]:

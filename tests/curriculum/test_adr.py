@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import log
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 from typing import cast
 
 import numpy as np
@@ -158,9 +158,9 @@ def test_decision_takes_far_less_than_a_millisecond():
     told = evidence(*(((float(mark),), length) for mark, length in pairs))
     state, times = method.start(groups), []
     for _ in range(20):
-        began = perf_counter()
+        began = thread_time()
         _, decision = method.step(state, told)
-        times.append(perf_counter() - began)
+        times.append(thread_time() - began)
         assert "7 of 7 bounds tested" in decision.reason
     assert min(times) < 1e-3
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
+
 pytest.importorskip("gymnasium")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -39,7 +41,7 @@ def test_it_widens_physics_and_rolls_back():
         cwd=EXAMPLES,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rolled back" in done.stdout and "Mastered:" in done.stdout

@@ -15,6 +15,11 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "first_steps.ipynb"
 def test_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))
+    # Seconds of the evaluation's scenarios are enough to see that it runs.
+    from horizon_rl.task import TaskCfg
+
+    episode = TaskCfg.__init__.__kwdefaults__
+    monkeypatch.setitem(episode, "episode_s", 5.0)
     matplotlib.use("agg")
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     names: dict = {}

@@ -203,7 +203,7 @@ def test_policy_has_its_own_past_and_leaves_the_actor_alone():
     ("change", "words"),
     [
         ({"num_heads": 3}, "multiple of twice"),
-        ({"window": 0}, "window is 0; accepted: at least 1"),
+        ({"window": 0}, "window is 0; accepted: whole numbers, 1..4096"),
         ({"initial_std": 0.0}, "initial_std is 0"),
     ],
 )

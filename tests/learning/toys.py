@@ -137,3 +137,14 @@ class Recall(_Toy):
         shown = self.cue * (self.age == 0).unsqueeze(1)
         noise = self.rand(self.num_envs, 1)
         return torch.cat((shown, noise), dim=1), torch.cat((shown, self.cue), dim=1)
+
+
+def gradients(ppo: Any) -> torch.Tensor:
+    """Return gradients and figures of minibatches of what PPO has collected."""
+    torch.manual_seed(2)
+    steps, found = ppo.gradient_steps, []
+    for ids in list(ppo.storage.minibatch_ids())[:3]:
+        steps.ids.copy_(ids)
+        steps.compute_gradients()
+        found.append(steps.gradient_and_figures.clone())
+    return torch.stack(found)

@@ -92,8 +92,8 @@ def check_many(num_instances: int, num_generated: int) -> None:
     assert fastest < 150.0, report
 
 
-def test_1000_instances_are_valid_and_survive_two_seconds():
-    check_many(1000, 150)
+def test_400_instances_are_valid_and_survive_two_seconds():
+    check_many(400, 60)
 
 
 @pytest.mark.slow

@@ -18,18 +18,9 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.levels import read_mastered
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
-    """Train a run of two phases."""
-    path = tmp_path_factory.mktemp("trained") / "run"
-    args = ["train", "--preset", "smoke", "--run", str(path), "--table", "0"]
-    assert main([*args, "--device", "cpu", "--steps", "3000"]) == 0
-    return path
-
-
 @pytest.fixture
-def run(trained, tmp_path) -> Path:
-    return Path(shutil.copytree(trained, tmp_path / "run"))
+def run(trained_copy) -> Path:
+    return trained_copy
 
 
 def last(run: Path) -> Path:

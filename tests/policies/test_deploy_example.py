@@ -25,6 +25,7 @@ from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NoiseCfg, Scenarios, TaskCfg, VelocityEnv
+from waiting import PATIENCE_S
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "deploy.py"
 
@@ -61,7 +62,7 @@ def run_example(*args: object) -> Walk:
     """Run the example where horizon_rl cannot be imported."""
     command = [sys.executable, "-c", ALONE, EXAMPLE, *args]
     done = subprocess.run(
-        [str(x) for x in command], capture_output=True, text=True, timeout=120
+        [str(x) for x in command], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     return read(done.stdout)

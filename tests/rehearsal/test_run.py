@@ -210,7 +210,7 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
     ("method", "phases"),
     [
         *(("horizon", 25), ("paper", 25), ("adr", 25), ("scalar-adr", 25)),
-        *(("doraemon", 7), ("plr", 12)),
+        *(("doraemon", 4), ("plr", 12)),
     ],
 )
 def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(

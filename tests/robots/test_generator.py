@@ -62,9 +62,9 @@ def test_2000_bodies_stand_stably_within_their_joint_ranges(bodies):
 
 
 def test_2000_bodies_take_a_few_seconds():
-    start = time.perf_counter()
+    start = time.process_time()
     generate(np.random.default_rng(0), 200)
-    seconds = 10.0 * (time.perf_counter() - start)
+    seconds = 10.0 * (time.process_time() - start)
     assert seconds < 15.0, f"2000 bodies would take {seconds:.1f} s"
 
 

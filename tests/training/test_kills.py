@@ -54,7 +54,7 @@ def begun(fresh, tmp_path) -> Path:
     return shutil.copytree(fresh, tmp_path / "run")
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_resumed_equals_uninterrupted(kills, begun, whole):
     rng = random.Random(0)
     began = time.perf_counter()

@@ -24,6 +24,7 @@ from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, _take_gpu, join
 from horizon_rl.training.context import read_context
+from waiting import PATIENCE_S
 
 WORK = Path(__file__).with_name("rank_work.py")
 
@@ -36,7 +37,7 @@ def sessions(tmp_path_factory) -> Path:
         [sys.executable, str(WORK), str(out)],
         capture_output=True,
         text=True,
-        timeout=180,  # Ranks that wait for each other would take half an hour.
+        timeout=PATIENCE_S,  # Ranks that wait for each other would take half an hour.
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr

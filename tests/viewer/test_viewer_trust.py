@@ -2,8 +2,8 @@
 
 import http.client
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -27,6 +27,7 @@ from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.panel import Panel
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
+from waiting import PATIENCE_S, wait_for
 
 PROTOCOL = Subprotocol(f"viser-v{viser.__version__}")
 CAMERA = msgspec.msgpack.encode(
@@ -42,8 +43,9 @@ CAMERA = msgspec.msgpack.encode(
 """viser hears nobody who has not sent one."""
 
 
-@pytest.fixture
-def played() -> Iterator[SimpleNamespace]:
+@contextmanager
+def play() -> Iterator[SimpleNamespace]:
+    """Serve a page for as long as it is needed."""
     session = Session(load_policy("stand"), free_setup("go2"))
     page = Page(session, "127.0.0.1", 0)
     panel = Panel(page, ("stand", "base-mlp"), "stand")
@@ -51,7 +53,14 @@ def played() -> Iterator[SimpleNamespace]:
     thread.start()
     yield SimpleNamespace(session=session, page=page, panel=panel, thread=thread)
     page.stop()
-    thread.join(10.0)
+    thread.join(PATIENCE_S)
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[SimpleNamespace]:
+    """Return a page that no test changes."""
+    with play() as served:
+        yield served
 
 
 @pytest.fixture
@@ -82,16 +91,28 @@ def address(page: Page) -> str:
     return page.url.replace("http://", "ws://")
 
 
-def send(page: Page, *messages: bytes) -> None:
-    """Say it as the page's own browser would."""
+def send(played: SimpleNamespace, *messages: bytes) -> None:
+    """Say it as the page's own browser would, and wait until it was heard."""
+    page, session = played.page, played.session
     origin = Origin(f"http://127.0.0.1:{page.port}")
     with connect(
         address(page), origin=origin, subprotocols=[PROTOCOL], max_size=None
     ) as socket:
-        for message in (CAMERA, *messages):
+
+        def make_sure(value: bool) -> None:
+            """Switch something on or off: what was said before has arrived, too."""
+
+            def is_heard() -> bool:
+                socket.send(order(page, "stand up after a fall", value=value))
+                return session.auto_reset is value
+
+            wait_for(is_heard)
+
+        socket.send(CAMERA)
+        make_sure(True)
+        for message in messages:
             socket.send(message)
-            time.sleep(0.1)
-        time.sleep(0.5)
+        make_sure(False)
 
 
 @pytest.fixture
@@ -128,25 +149,26 @@ def test_page_of_another_origin_gets_no_connection(played, stranger, page, trap,
     assert came == "refused"
 
 
-def test_policy_that_is_not_listed_is_not_loaded(played, trap):
-    send(played.page, order(played.page, "policy", value=trap.source))
-    assert not trap.mark.exists()
-    assert played.session.policy.name == "stand"
-    assert control(played.page, "policy").value == "stand", "the page shows it again"
-    send(played.page, order(played.page, "policy", value="base-mlp"))
-    wait_for(lambda: played.session.policy.name == "base-mlp")
-    # The list is ours, whatever a client makes of its own.
-    page = played.page
-    listed = order(page, "policy", props={"options": (trap.source,)})
-    send(page, listed, order(page, "policy", value=trap.source))
-    assert not trap.mark.exists()
+def test_policy_that_is_not_listed_is_not_loaded(trap):
+    with play() as played:
+        page, session = played.page, played.session
+        send(played, order(page, "policy", value=trap.source))
+        assert not trap.mark.exists()
+        assert session.policy.name == "stand"
+        wait_for(lambda: control(page, "policy").value == "stand")  # Shown again.
+        send(played, order(page, "policy", value="base-mlp"))
+        wait_for(lambda: session.policy.name == "base-mlp")
+        # The list is ours, whatever a client makes of its own.
+        listed = order(page, "policy", props={"options": (trap.source,)})
+        send(played, listed, order(page, "policy", value=trap.source))
+        assert not trap.mark.exists()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "nan", [1], None])
 def test_value_that_is_no_number_changes_nothing(played, value):
     page, session = played.page, played.session
     labels = ("pace", "forward, m/s", "mass, kg", "strength, m/s", "level", "scale")
-    send(page, *(order(page, label, value=value) for label in labels))
+    send(played, *(order(page, label, value=value) for label in labels))
     played.page.do(played.panel._push)
     before = session.steps
     wait_for(lambda: session.steps > before + 5)
@@ -155,14 +177,7 @@ def test_value_that_is_no_number_changes_nothing(played, value):
     assert session.body.payload_kg == 0.0
     assert all(map(math.isfinite, session.readout().command))
     assert all(map(math.isfinite, session.last_push))
-    assert control(page, "pace").value == 1.0
-
-
-def wait_for(fact: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
+    wait_for(lambda: control(page, "pace").value == 1.0)
 
 
 def test_every_request_needs_the_token_and_a_name_of_this_machine(played):

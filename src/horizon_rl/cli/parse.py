@@ -23,7 +23,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from horizon_rl.support.bounds import check_bounds
+from horizon_rl.support.bounds import OutOfBoundsError, check_bounds
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value
@@ -72,7 +72,11 @@ def parse(name: str, module: ModuleType, kind: type, args: Sequence[str]) -> Any
         if helps and stop.code == 0:
             print(MORE * (hidden is not None) + FILES * takes_files, end="")
         raise
-    check_bounds(cmd)
+    try:
+        check_bounds(cmd)
+    except OutOfBoundsError as error:
+        flag = error.path[-1].replace("_", "-")
+        raise InputError(f"--{flag} {error.problem}") from error
     if chosen.print_config:
         print(to_toml(_flatten(cmd)), end="")
         return None

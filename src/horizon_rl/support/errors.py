@@ -30,7 +30,8 @@ def out_of_bounds(value: float, low: float, high: float, *, whole: bool) -> str 
     accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
     accepted = f"whole numbers, {accepted}" if whole else accepted
     # An integer may have too many digits to be printed, or to be a float.
-    shown = f"{value:g}" if not abs(value) > 1e300 else "beyond all bounds"
+    huge = isinstance(value, int) and abs(value) > 1e300
+    shown = "beyond all bounds" if huge else f"{value:g}"
     return f"is {shown}; accepted: {accepted}"
 
 

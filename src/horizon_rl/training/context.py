@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.physics import effect_digests, own_effects
 from horizon_rl.runs.budget import read_budget
 from horizon_rl.runs.journal import read_header
 from horizon_rl.runs.paths import journal_of
@@ -36,6 +35,9 @@ class Context:
 
     def check_code(self, run: Path, trust: bool) -> None:
         """Refuse code that has changed since, or that is not the user's, unless told."""
+        # Only now: flags of `horizon train` must not wait for the simulator.
+        from horizon_rl.physics import effect_digests, own_effects
+
         sources, found = own_effects(self.catalogue), effect_digests(self.catalogue)
         for name, digest in self.code.items():
             if found.get(name) != digest:

@@ -14,6 +14,7 @@ from horizon_rl.show.report.page import render_live
 from horizon_rl.show.report.serve import PageServer
 from horizon_rl.support.addresses import is_loopback
 from horizon_rl.support.errors import InputError
+from waiting import PATIENCE_S
 
 SECRET = "the journal's neighbour"
 
@@ -36,7 +37,9 @@ def server(tmp_path, monkeypatch):
 
 
 def ask(server, path="/", method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection(
+        "127.0.0.1", server.server_port, timeout=PATIENCE_S
+    )
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
@@ -44,7 +47,7 @@ def ask(server, path="/", method="GET", **headers):
     return answer, body
 
 
-def send(server, data: bytes, timeout: float = 10.0) -> bytes:
+def send(server, data: bytes, timeout: float = PATIENCE_S) -> bytes:
     """Send bytes as they are, and return all that comes back until the end."""
     with socket.create_connection(("127.0.0.1", server.server_port), timeout) as sock:
         sock.sendall(data)
@@ -164,7 +167,7 @@ def test_two_hundred_readers_at_once_all_get_the_page(server):
     together = threading.Barrier(200)
 
     def read(_):
-        together.wait(30)
+        together.wait(PATIENCE_S)
         answer, body = ask(server)
         return answer.status, len(body)
 
@@ -175,7 +178,9 @@ def test_two_hundred_readers_at_once_all_get_the_page(server):
 
 def test_silent_client_is_cut_off_while_others_are_served(server, monkeypatch):
     monkeypatch.setattr(serve._Handler, "timeout", 0.3)
-    with socket.create_connection(("127.0.0.1", server.server_port), 10) as sock:
+    with socket.create_connection(
+        ("127.0.0.1", server.server_port), PATIENCE_S
+    ) as sock:
         sock.sendall(b"G")
         assert ask(server, "/state.json")[0].status == 200
         assert sock.recv(1) == b""
@@ -183,7 +188,7 @@ def test_silent_client_is_cut_off_while_others_are_served(server, monkeypatch):
 
 def test_client_that_does_not_read_holds_up_nobody(server):
     where = ("127.0.0.1", server.server_port)
-    with socket.create_connection(where, 10) as sock:
+    with socket.create_connection(where, PATIENCE_S) as sock:
         sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 400)
         assert ask(server)[0].status == 200
 
