@@ -107,6 +107,15 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
+def is_alive(pid: int) -> bool:
+    """Tell whether a process is there, and not only until its parent notices its end."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
 def workers(pid: int) -> list[int]:
     """Return the workers of Ray that have a run, and the commands that they started."""
     return [

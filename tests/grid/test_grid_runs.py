@@ -16,6 +16,7 @@ from grids import (
     assert_same_runs,
     descendants,
     finish,
+    is_alive,
     kill_at_random,
     kill_node,
     node,
@@ -100,8 +101,7 @@ def test_a_grid_that_is_killed_leaves_nothing_behind_and_goes_on(six, tmp_path):
         grid.kill()
         grid.communicate()
         deadline = time.monotonic() + 30.0
-        while any(Path(f"/proc/{pid}/stat").exists() for pid in below):
-            left = {p: c for p, c in below.items() if Path(f"/proc/{p}/stat").exists()}
+        while left := {pid: line for pid, line in below.items() if is_alive(pid)}:
             assert time.monotonic() < deadline, left
             time.sleep(0.2)
     finish(start_grid(study, out, "--workers", "2"))

@@ -39,6 +39,8 @@ COMMANDS = {
     "verify": ("VerifyCmd", "whether a run's files are what was written"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs predicted progress"),
     "study": ("StudyCmd", "training runs side by side, and their verdicts again"),
+    "core": ("CoreCmd", "which groups make a compact core, from a grid of pairs"),
+    "pages": ("PagesCmd", "tables of Markdown pages, from records of grids"),
     "report": ("ReportCmd", "runs as one page to keep and share"),
     "watch": ("WatchCmd", "the same page, live while a run trains"),
     "eval": ("EvalCmd", "policies on frozen, out-of-distribution physics"),
@@ -51,7 +53,10 @@ COMMANDS = {
     "bench": ("BenchCmd", "what the parts cost on this machine"),
     "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
-HEAVY = ("train", "grid", "eval", "export", "play", "report", "study", "watch")
+HEAVY = (
+    *("train", "grid", "study", "core", "report", "watch"),
+    *("eval", "export", "play"),
+)
 """Commands that take seconds to import: `train_flags.py` has the flags of `train.py`."""
 
 

@@ -28,6 +28,7 @@ from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.find import LOGS
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.grid_board import GridProgress, grid_board, progress_line
+from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import dumps, encode, loads
 from horizon_rl.support.toml_text import to_toml
@@ -130,8 +131,9 @@ def _execute(
                     progress.nodes[name] = node
                     progress.left_steps -= checked.budget.steps
                     board.say(f"{name}: under way on {node}")
-                case Files(data):
+                case Files(data, log):
                     unpack(data, folder.run(name))
+                    write_file(folder.log(name), log)
                 case Ended() as ended:
                     progress.nodes.pop(name, None)
                     if told.retried:
@@ -147,7 +149,7 @@ def _execute(
                         continue
                     run = folder.read_run(name)
                     finished = is_finished(run, checked.budget)
-                    if run and (ended.evaluations or not study.evaluate):
+                    if run and (ended.standing == "finished" or ended.evaluations):
                         record = make_record(
                             checked.plan, run, ended.evaluations, finished=finished
                         )

@@ -116,6 +116,24 @@ def should_retry(deaths: Sequence[int], retries: int) -> bool:
     return sum(phases == deaths[-1] for phases in deaths) <= retries
 
 
+class StopFlag:
+    """Tells all workers whether to stop."""
+
+    def __init__(self):
+        self.is_raised = False
+
+    def raise_it(self) -> None:
+        self.is_raised = True
+
+    def get(self) -> bool:
+        return self.is_raised
+
+
+def work_on(job: Job, files: bytes | None, flag: Any) -> Iterator[Message]:
+    """Do a job in a worker of Ray's."""
+    yield from run_job(job, files, lambda: ray.get(flag.get.remote()))
+
+
 def execute(
     jobs: Sequence[Job],
     *,
@@ -135,7 +153,9 @@ def execute(
             their iteration.
     """
 
-    task: Any = ray.remote(run_job)
+    task: Any = ray.remote(work_on)
+    actor: Any = ray.remote(StopFlag)
+    flag = actor.options(num_cpus=0).remote()
 
     def submit(job: Job) -> Any:
         work = task.options(
@@ -146,21 +166,24 @@ def execute(
             max_retries=0,
             name=job.name,
         )
-        return work.remote(job, files_of(job.name) if job.away else None)
+        return work.remote(job, files_of(job.name) if job.away else None, flag)
 
     under_way = {submit(job): job for job in jobs}
+    begun: set[Any] = set()
     deaths: dict[str, list[int]] = {}
     was_stopped = False
     while under_way:
         if is_stopped() and not was_stopped:
             was_stopped = True
-            for work in under_way:
+            ray.get(flag.raise_it.remote())
+            for work in under_way.keys() - begun:
                 ray.cancel(work)
         ready, _ = ray.wait(list(under_way), timeout=POLL_S)
         for work in ready:
             job = under_way[work]
             told = _receive(work, job.name)
-            if told and isinstance(told.message, Ended):
+            begun.add(work)
+            if isinstance(told.message, Ended):
                 del under_way[work]
                 ended = told.message
                 died = deaths.setdefault(job.name, [])

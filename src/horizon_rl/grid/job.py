@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -33,12 +33,10 @@ except ImportError:  # There, kernels are compiled side by side.
     fcntl = None
 
 POLL_S = 0.2
-PACK_EVERY_S = 2.0
-"""Seconds between two looks at what there is to bring back."""
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks at whether to stop, and what there is to bring back."""
 PATIENCE_S = 30.0
 """How long to wait for the process of a worker that died to let go of its run."""
-GRACE_S = 600.0
-"""How long a run may take to stop when it is asked to, before it is killed."""
 
 Standing = Literal["finished", "stopped", "failed"]
 
@@ -80,6 +78,7 @@ class Files:
     """What a run has written since the last time, as `unpack` takes it."""
 
     data: bytes = field(repr=False)
+    log: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +102,17 @@ def is_finished(run: RunFiles | None, budget: Budget) -> bool:
     return bool(state.ended or budget.spent(state.env_steps, seconds))
 
 
-def run_job(job: Job, files: bytes | None = None) -> Iterator[Message]:
+def run_job(
+    job: Job,
+    files: bytes | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Message]:
     """Train or resume, then evaluate.
 
     Args:
         job: The run.
         files: Its files so far, where the job is `away`.
+        is_stopped: Whether to stop: the run ends after its iteration, unevaluated.
     """
     yield Started(socket.gethostname())
     with tempfile.TemporaryDirectory(prefix="horizon-grid-") as scratch:
@@ -119,52 +123,80 @@ def run_job(job: Job, files: bytes | None = None) -> Iterator[Message]:
                 unpack(files, place)
         elif not log.parent.is_dir():
             reason = (
-                f"{socket.gethostname()} has no folder {log.parent}: its nodes must "
+                f"{socket.gethostname()} has no folder {log.parent}: share it with "
             )
-            reason += "share the grid's folder, or give --bring-back"
+            reason += "all nodes, or give --bring-back"
             yield Ended(standing="failed", code=2, reason=reason)
             return
-        yield from _work(job, place, log, Path(scratch))
+        yield from _work(job, place, log, Path(scratch), is_stopped)
 
 
-def _work(job: Job, place: Path, log: Path, scratch: Path) -> Iterator[Message]:
-    sent: dict[str, tuple[int, int]] = {}
-    code, was_asked = 0, False
+def _work(
+    job: Job, place: Path, log: Path, scratch: Path, is_stopped: Callable[[], bool]
+) -> Iterator[Message]:
+    code = 0
     if not is_finished(_read(place), job.budget) and not _is_late(job):
         _wait_for_owner(place)
         with _start(job, _train_command(job, place, scratch), log, scratch) as child:
-            looked = time.monotonic()
-            while child.poll() is None:
-                _wait(child)
-                if _is_late(job) and not was_asked:
-                    was_asked = True
-                    ask_to_stop(child)
-                if job.away and time.monotonic() - looked > PACK_EVERY_S:
-                    if data := pack(place, sent):
-                        yield Files(data)
-                    looked = time.monotonic()
+            bring_back = _bring_back(job, place, log)
+            for _ in _watch(child, lambda: is_stopped() or _is_late(job)):
+                yield from bring_back(final=False)
+            yield from bring_back(final=True)
             code = child.returncode
-    if job.away and (data := pack(place, sent)):
-        yield Files(data)
     run = _read(place)
+    if is_stopped() or (_is_late(job) and (run is None or code)):
+        yield Ended(standing="stopped")  # Perhaps before it had begun.
+        return
     if code or run is None:
         yield Ended(standing="failed", code=code or 1, reason=_last_words(log))
         return
     found: list[dict[str, Any]] = []
     for plan in job.evaluate:
         points = evaluated_at(run.journal, plan.marks)
+        if is_stopped() or not points:
+            continue
         command = _eval_command(job, plan, place, points, scratch)
-        if points:
-            with _start(job, command, log, scratch) as child:
-                while child.poll() is None:
-                    _wait(child)
-                code = child.returncode
-            if code:
-                yield Ended(standing="failed", code=code, reason=_last_words(log))
-                return
+        with _start(job, command, log, scratch) as child:
+            for _ in _watch(child, is_stopped):
+                pass
+        if child.returncode and not is_stopped():
+            reason = _last_words(log)
+            yield Ended(standing="failed", code=child.returncode, reason=reason)
+            return
+        if not child.returncode:
             found += _read_results(scratch / "results.json", points)
+    if is_stopped():
+        yield Ended(standing="stopped")
+        return
     standing = "finished" if is_finished(run, job.budget) else "stopped"
     yield Ended(standing=standing, evaluations=tuple(found))
+
+
+def _watch(
+    child: subprocess.Popen[bytes], should_stop: Callable[[], bool]
+) -> Iterator[None]:
+    """Wait for a command to end, and ask it to where it should stop."""
+    looked, was_asked = time.monotonic(), False
+    while child.poll() is None:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(POLL_S)
+        if time.monotonic() - looked > LOOK_EVERY_S:
+            if not was_asked and should_stop():
+                was_asked = True
+                ask_to_stop(child)
+            yield
+            looked = time.monotonic()
+
+
+def _bring_back(job: Job, place: Path, log: Path) -> Callable[..., Iterator[Files]]:
+    """Return what tells of new phases, where nobody else sees them."""
+    sent: dict[str, tuple[int, int]] = {}
+
+    def tell(*, final: bool) -> Iterator[Files]:
+        if job.away and (data := pack(place, sent, final=final)):
+            yield Files(data, log.read_bytes())
+
+    return tell
 
 
 def _read(place: Path) -> RunFiles | None:
@@ -259,11 +291,6 @@ def _start(
             time.sleep(POLL_S)
     try:
         yield child
-    except KeyboardInterrupt:
-        ask_to_stop(child)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE_S)
-        raise
     finally:
         child.kill()
         child.wait()
@@ -297,11 +324,6 @@ def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
     with suppress(BrokenPipeError):  # It has ended already.
         child.stdin.write(b"stop\n")
         child.stdin.flush()
-
-
-def _wait(child: subprocess.Popen[bytes]) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(POLL_S)
 
 
 def _environment(job: Job, scratch: Path) -> Mapping[str, str]:

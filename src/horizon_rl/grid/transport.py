@@ -16,18 +16,21 @@ LISTING = "files.json"
 """What the run consists of; files that the copy has beyond it go."""
 
 
-def pack(run: Path, sent: dict[str, tuple[int, int]]) -> bytes | None:
+def pack(
+    run: Path, sent: dict[str, tuple[int, int]], *, final: bool = False
+) -> bytes | None:
     """Return the files that have changed; None while there is no new phase.
 
     Args:
         run: Directory of the run.
         sent: Size and time of what was sent, by name; updated.
+        final: Look at the other files even if there is no new phase.
     """
     if not has_run(run):
         return None
     journal = journal_of(run)
     stamp, line = _stamp(journal), journal.read_bytes()
-    if sent.get(journal.name) == stamp:
+    if sent.get(journal.name) == stamp and not final:
         return None
     found = [(file.relative_to(run).as_posix(), file) for file in run.rglob("*")]
     files = {

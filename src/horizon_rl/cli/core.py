@@ -1,0 +1,35 @@
+"""`horizon core`: the pairwise search, and the groups that it selects."""
+
+import json
+
+from horizon_rl.cli.common import Terminal, check_outputs
+from horizon_rl.cli.core_flags import CoreCmd
+from horizon_rl.grid.folder import read_collected
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, needs_extra, unknown
+from horizon_rl.support.records import encode
+
+with needs_extra("train"):
+    from horizon_rl.grid.core import search_core
+    from horizon_rl.show.core_tables import core_figure, core_tables
+    from horizon_rl.show.plotting import save_figure
+
+
+def run(cmd: CoreCmd) -> None:
+    check_outputs(cmd.figures, cmd.json)
+    by_cell: dict[str, list] = {}
+    for record in read_collected(cmd.records):
+        cell = "_".join(filter(None, (record["method"], record["setting"])))
+        by_cell.setdefault(cell, []).append(record)
+    if cmd.cell not in by_cell:
+        raise InputError(f"--cell: {unknown('cell', cmd.cell, by_cell)}")
+    found = search_core(by_cell[cmd.cell], cmd.severity, cmd.draw)
+    Terminal().print_tables(core_tables(found), markdown=cmd.markdown)
+    if cmd.json:
+        data = json.dumps({**encode(found), "core": found.core}, indent=2)
+        write_file(cmd.json, f"{data}\n".encode())
+        print(f"numbers in {cmd.json}")
+    if cmd.figures:
+        cmd.figures.mkdir(parents=True, exist_ok=True)
+        for path in save_figure(core_figure(found), cmd.figures / "core"):
+            print(f"drawn in {path}")

@@ -1,0 +1,48 @@
+"""`horizon pages`: Markdown pages whose tables come from collected records."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError, RunError, needs_extra
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagesCmd:
+    """Fill the tables of Markdown pages from the records of grids.
+
+    A block begins with <!-- records: FILE.jsonl KIND key=value ... --> and ends with
+    <!-- end of records -->; kinds are success, close, coverage, cost, core, diagnostic.
+    """
+
+    pages: Annotated[
+        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PAGE.md...")
+    ]
+    """The pages; names of records start from the working directory."""
+    check: bool = False
+    """Change nothing; fail where a page is not what its records make of it."""
+
+
+def run(cmd: PagesCmd) -> None:
+    with needs_extra("train"):
+        from horizon_rl.show.pages import fill_page
+    from horizon_rl.support.reading import read_text
+
+    stale = []
+    for page in cmd.pages:
+        try:
+            text = read_text(page)
+        except InputError as error:
+            raise InputError(f"cannot read {page}: {error}") from error
+        filled = fill_page(text, Path.cwd(), str(page))
+        if filled == text:
+            continue
+        stale.append(str(page))
+        if not cmd.check:
+            write_file(page, filled.encode())
+            print(f"filled {page}")
+    if cmd.check and stale:
+        raise RunError(f"not what their records make of them: {', '.join(stale)}")

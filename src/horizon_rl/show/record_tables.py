@@ -1,0 +1,216 @@
+"""Tables of a grid's collected records; a cell's seeds are averaged.
+
+Seeds are the unit, and the best of a row is bold, whoever's it is.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+
+from horizon_rl.evaluation.draws import Draw
+from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.studies.diagnostic import FrontierPhase, pool
+from horizon_rl.grid.core import search_core
+from horizon_rl.show.core_tables import core_tables
+from horizon_rl.show.numbers import show_count, show_spread
+from horizon_rl.show.scores import score_suite, suite_table, tracking_table
+from horizon_rl.show.study_tables import diagnostic_table
+from horizon_rl.show.table import Cell, Table, tabulate
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which records and evaluations a table is of."""
+
+    cells: str = "*"
+    """Patterns of cells, with commas between them; a table has them in this order."""
+    suite: str = "ood"
+    severity: float | None = None
+    draw: Draw = "dev"
+    mark: float | None = None
+    """Env steps at which it was evaluated; None: at the end."""
+    column: str = "all"
+
+    def records(self, records: Sequence[Record]) -> list[Record]:
+        """Return the records of the cells asked for."""
+        found = [
+            record
+            for pattern in self.cells.split(",")
+            for record in records
+            if fnmatch(record["cell"], pattern)
+        ]
+        if not found:
+            cells = ", ".join(dict.fromkeys(record["cell"] for record in records))
+            raise InputError(f"no cell is called {self.cells}; there are {cells}")
+        return list({record["run"]: record for record in found}.values())
+
+    def evaluations(self, records: Sequence[Record]) -> list[Record]:
+        """Return their evaluations in the suite asked for, one of every run."""
+        found = [
+            {
+                **mine[0],
+                "columns": {k: v for e in mine for k, v in e["columns"].items()},
+            }
+            for record in self.records(records)
+            if (mine := [e for e in record["evaluations"] if self.fits(e)])
+        ]
+        if not found:
+            raise InputError(
+                f"no evaluation in {self.suite} ({self.draw}) at severity {self.severity}"
+                + (f" and mark {self.mark:g}" if self.mark else "")
+            )
+        return found
+
+    def fits(self, evaluation: Record) -> bool:
+        """Tell whether an evaluation is in the suite asked for, at the mark."""
+        suite = evaluation["suite"]
+        found = suite["name"], suite["severity"], suite["draw"], evaluation["mark"]
+        return found == (self.suite, self.severity, self.draw, self.mark)
+
+
+def success_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """Success by column, a cell of the study in each of the table's columns."""
+    scores = score_suite(choice.evaluations(records))
+    single = any(len(seeds) == 1 for seeds in scores.policies.values())
+    return [_embolden(suite_table(scores, intervals=single), len(scores.policies))]
+
+
+def close_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """What success hides: how closely policies track."""
+    return [tracking_table(score_suite(choice.evaluations(records)))]
+
+
+def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """What the runs cost, and the coverage of their groups at the end, %."""
+    cells = _by_cell(choice.records(records))
+    groups = dict.fromkeys(g for r in records for g in r["groups"])
+
+    def of(key: Callable[[Record], float]) -> Callable[[str], str]:
+        return lambda cell: show_spread(_spread(map(key, cells[cell])), 1.0, 1)
+
+    def covered(group: str) -> Callable[[str], str]:
+        return lambda cell: (
+            show_spread(
+                _spread(100.0 * r["coverage"][group] for r in cells[cell]), 1.0, 1
+            )
+            if group in cells[cell][0]["coverage"]
+            else ""
+        )
+
+    return [
+        tabulate(
+            "Cost, and coverage at the end, %",
+            cells,
+            (
+                ("cell", str),
+                ("seeds", lambda cell: str(len(cells[cell]))),
+                ("M env steps", of(lambda r: r["env_steps"] / 1e6)),
+                ("phases", of(lambda r: r["phases"])),
+                ("lost, %", of(lambda r: 100.0 * r["lost_env_steps"] / r["env_steps"])),
+                *((group, covered(group)) for group in groups),
+            ),
+            ("Lost: env steps that were rolled back. Mean ± s.d. over seeds.",),
+        )
+    ]
+
+
+def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """Success against env steps: the area of the curve where there is one."""
+    cells = _by_cell(choice.records(records))
+    marks = sorted(
+        {e["mark"] for r in records for e in r["evaluations"] if e["mark"] is not None}
+    )
+
+    def success(record: Record, mark: float) -> float | None:
+        at_mark = replace(choice, mark=mark)
+        for found in filter(at_mark.fits, record["evaluations"]):
+            curve = found.get("curve", {}).get(choice.column)
+            return (
+                curve["area"] if curve else found["columns"][choice.column]["success"]
+            )
+        return None
+
+    def at(mark: float) -> Callable[[str], str]:
+        def write(cell: str) -> str:
+            values = [success(record, mark) for record in cells[cell]]
+            known = [100.0 * value for value in values if value is not None]
+            return show_spread(_spread(known), 1.0, 1) if known else ""
+
+        return write
+
+    table = tabulate(
+        f"Success in {choice.suite}, {choice.column}, %, against env steps",
+        cells,
+        (("cell", str), *((show_count(int(mark)), at(mark)) for mark in marks)),
+        ("Mean ± s.d. over seeds; of a curve, the mean over its four severities.",),
+    )
+    return [_transpose_embolden(table)]
+
+
+def core_search_tables(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """The pairwise search, and what it selects."""
+    severity = 0.5 if choice.severity is None else choice.severity
+    return core_tables(search_core(choice.records(records), severity, choice.draw))
+
+
+def diagnostics_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """The recoverability diagnostic over all runs."""
+    chosen = choice.records(records)
+    phases = [decode(FrontierPhase, p) for r in chosen for p in r["frontier_phases"]]
+    reasons = chosen[0]["left_out"]
+    left_out = {why: sum(r["left_out"][why] for r in chosen) for why in reasons}
+    return [diagnostic_table(pool(phases, len(chosen), left_out))]
+
+
+KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
+    "success": success_table,
+    "close": close_table,
+    "coverage": coverage_table,
+    "cost": cost_table,
+    "core": core_search_tables,
+    "diagnostic": diagnostics_table,
+}
+
+
+def _by_cell(records: Iterable[Record]) -> dict[str, list[Record]]:
+    cells: dict[str, list[Record]] = {}
+    for record in records:
+        cells.setdefault(record["cell"], []).append(record)
+    return cells
+
+
+def _spread(values: Iterable[float]) -> Spread:
+    return spread_by_column(np.array([*values], float)[:, None])[0]
+
+
+def _embolden(table: Table, number: int) -> Table:
+    """Make the best of a row bold, among so many columns after the first."""
+    return replace(table, rows=tuple(_best(row, number) for row in table.rows))
+
+
+def _transpose_embolden(table: Table) -> Table:
+    """Make the best of every column bold."""
+    columns = list(zip(*table.rows, strict=True))
+    best = [columns[0], *(_best(("", *c), len(c))[1:] for c in columns[1:])]
+    return replace(table, rows=tuple(zip(*best, strict=True)))
+
+
+def _best(row: Sequence[str | Cell], number: int) -> tuple[str | Cell, ...]:
+    texts = [cell.text if isinstance(cell, Cell) else cell for cell in row]
+    means = [text.split(" ")[0] for text in texts[1 : number + 1]]
+    known = [float(mean) for mean in means if mean.replace(".", "").isdigit()]
+    if len(known) < 2:
+        return tuple(row)
+    return tuple(
+        Cell(text, "bold")
+        if 0 < k <= number and text.split(" ")[0] == f"{max(known):.1f}"
+        else cell
+        for k, (cell, text) in enumerate(zip(row, texts, strict=True))
+    )

@@ -1,0 +1,164 @@
+"""Tables of pages come from records, and are what these make of them."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mujoco", reason="needs the extra train")
+from horizon_rl.cli import main
+from horizon_rl.cli.grid_plan import check_runs
+from horizon_rl.grid.folder import read_collected
+from horizon_rl.grid.study_file import load_study
+from horizon_rl.show.pages import BLOCK, fill_page
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps, loads
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted(p for p in (ROOT / "docs").rglob("*.md") if BLOCK.search(p.read_text()))
+COLLECTED = sorted((ROOT / "studies").glob("*.jsonl"))
+
+
+def evaluation(cell, success, *, mark=None, suite="ood", severity=0.5, **more):
+    columns = {
+        name: {"success": s, "episodes": 64, "close": s / 2, "length": 1.0}
+        for name, s in success.items()
+    }
+    where = {"name": suite, "draw": "dev", "severity": severity, "hash": "5eed" * 4}
+    return {
+        "policy": cell, "mark": mark, "env_steps": 10, "suite": where,
+        "columns": columns, **more,
+    }  # fmt: skip
+
+
+def record(cell, seed, *evaluations):
+    return {
+        "run": f"{cell}_s{seed}", "cell": cell, "method": cell, "setting": "",
+        "groups": ["mass"], "seed": seed, "coverage": {"mass": 0.25 + 0.5 * seed},
+        "env_steps": 2_000_000, "phases": 4, "lost_env_steps": 500_000,
+        "frontier_phases": [
+            {"outcome": "full pass", "length": 0.9, "checkpoint_ratio": 1.0,
+             "score": 1.0 + seed, "gain": 0.1},
+        ],
+        "left_out": {"baseline": 1, "clock": 0},
+        "evaluations": list(evaluations),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    curve = {"all": {"area": 0.4}}
+    records = [
+        record(
+            cell,
+            seed,
+            evaluation(cell, {"all": base + 0.1 * seed}),
+            evaluation(cell, {"mass": 0.9}),
+            *(
+                evaluation(
+                    cell,
+                    {"none": 1.0},
+                    mark=m,
+                    suite="curve",
+                    severity=None,
+                    curve={"all": {"area": curve["all"]["area"] + m / 1e8 + base}},
+                )
+                for m in (1e6, 2e6)
+            ),
+        )
+        for cell, base in (("horizon", 0.3), ("fixed", 0.1))
+        for seed in (0, 1)
+    ]
+    (tmp_path / "r.jsonl").write_text("".join(dumps(r) + "\n" for r in records))
+    return tmp_path
+
+
+def block(words: str, content: str = "") -> str:
+    return f"Before.\n<!-- records: {words} -->\n{content}<!-- end of records -->\nAfter.\n"
+
+
+def test_a_block_is_filled_and_the_rest_stays(root):
+    page = fill_page(block("r.jsonl success severity=0.5", "old\n"), root)
+    assert page.startswith("Before.\n<!-- records:") and page.endswith("-->\nAfter.\n")
+    assert "old" not in page
+    # Seeds 0.3 and 0.4: mean 35, sample deviation 7.07.
+    assert "| all | **35.0 ± 7.1** | 15.0 ± 7.1 |" in page
+    # Two evaluations of a run in one suite are not two seeds.
+    assert "| mass | **90.0 ± 0.0** | **90.0 ± 0.0** |" in page
+    assert fill_page(page, root) == page
+
+
+def test_cells_are_chosen_and_ordered_by_patterns(root):
+    page = fill_page(block("r.jsonl success severity=0.5 cells=fixed,h*"), root)
+    assert "| column | fixed | horizon |" in page
+    page = fill_page(block("r.jsonl success severity=0.5 cells=fixed"), root)
+    assert "| all | 15.0 ± 7.1 |" in page
+
+
+def test_cost_and_coverage(root):
+    page = fill_page(block("r.jsonl coverage"), root)
+    assert "| horizon | 2 | 2.0 ± 0.0 | 4.0 ± 0.0 | 25.0 ± 0.0 | 50.0 ± 35.4 |" in page
+    page = fill_page(block("r.jsonl cost suite=curve"), root)
+    assert "| cell | 1.0 M | 2.0 M |" in page
+    assert "| horizon | **71.0 ± 0.0** | **72.0 ± 0.0** |" in page
+    assert "| fixed | 51.0 ± 0.0 | 52.0 ± 0.0 |" in page
+
+
+def test_diagnostic_pools_the_phases_of_all_runs(root):
+    page = fill_page(block("r.jsonl diagnostic"), root)
+    assert "4 frontier phases of 4 run(s)" in page
+    assert "| full pass | 4 | 0.900 | 1.000 | +0.1000 | 100.0% |" in page
+    assert "Left out: 4 phase(s) at the baseline." in page
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("r.jsonl", "accepted: FILE.jsonl KIND"),
+        ("r.jsonl sucess", "unknown kind of table 'sucess': did you mean 'success'"),
+        ("r.jsonl success sevrity=1", "unknown key 'sevrity'"),
+        ("r.jsonl success severity=high", "could not convert"),
+        ("r.jsonl success severity=1", "no evaluation in ood .dev. at severity 1"),
+        ("r.jsonl success cells=paper", "no cell is called paper; there are horizon"),
+        ("none.jsonl success", "cannot read records"),
+    ],
+)
+def test_what_is_wrong_with_a_block_is_said(root, words, complaint):
+    with pytest.raises(InputError, match=f"page: '{words}': .*{complaint}"):
+        fill_page(block(words), root)
+
+
+def test_command_fills_and_checks(root, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    page = root / "page.md"
+    page.write_text(block("r.jsonl coverage"))
+    assert main(["pages", "page.md", "--check"]) == 1
+    assert "not what their records make of them: page.md" in capsys.readouterr().err
+    assert main(["pages", "page.md"]) == 0
+    assert main(["pages", "page.md", "--check"]) == 0
+    text = page.read_text()
+    page.write_text(text.replace("25.0", "26.0"))
+    assert main(["pages", "page.md", "--check"]) == 1
+    assert main(["pages", "none.md"]) == 2
+
+
+# The project's own.
+
+
+def test_some_page_is_filled_from_records():
+    assert PAGES and COLLECTED
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_is_what_its_records_make_of_it(page):
+    text = page.read_text()
+    assert fill_page(text, ROOT, page.name) == text
+
+
+@pytest.mark.parametrize("file", COLLECTED, ids=lambda file: file.name)
+def test_records_are_of_the_runs_that_the_study_plans(file, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    runs = check_runs(load_study(file.with_suffix(".toml")), file.stem)
+    planned = {c.plan.name: loads(dumps(c.plan.settings)) for c in runs}
+    for found in read_collected(file):
+        assert found["settings"] == planned[found["run"]]
+        assert found["finished"]
