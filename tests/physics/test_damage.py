@@ -17,7 +17,9 @@ from horizon_rl.physics import Pool, sample_pool
 from horizon_rl.physics.damage import FAULTS
 from horizon_rl.physics.stance import rest_on_plane
 from horizon_rl.robots import (
+    FLAT,
     JOINT_NAMES,
+    TERRAIN,
     Robot,
     build_robot,
     load_body,
@@ -59,12 +61,13 @@ def inertia_of(pool: Pool, row: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "stilts"), [("stilts", [0.15, 0.15]), ("hind-stilts", [0.0, 0.15])]
 )
+@pytest.mark.parametrize("ground", [FLAT, TERRAIN], ids=["plane", "terrain"])
 @pytest.mark.parametrize("body", ["go2", "anymal_c"])
-def test_stilts_are_those_of_the_intervention(body, name, stilts):
-    intact = build_robot(load_preset(body))
+def test_stilts_are_those_of_the_intervention(body, ground, name, stilts):
+    intact = build_robot(load_preset(body), ground)
     scale = intact.leg_length_m / load_preset("go2").leg_length_m
     drawn = damaged([intact], stilts=np.array(stilts) / scale)
-    built = damaged([build_robot(load_body(f"{body}+{name}"))])
+    built = damaged([build_robot(load_body(f"{body}+{name}"), ground)])
     for field, values in drawn.fields.items():
         if field != "body_iquat":  # Axes may point either way.
             assert values == pytest.approx(built.fields[field], abs=1e-9), field

@@ -115,14 +115,16 @@ def test_an_imported_robot_stands_on_the_ground_in_place_of_its_own_plane(tmp_pa
     assert above == pytest.approx(pool.standing_height, abs=0.05)
 
 
-def test_shanks_touch_ground_that_is_no_plane():
+def test_shins_touch_ground_that_is_no_plane():
     @dataclass(frozen=True)
     class Rough(Slope):
         is_plane = False
 
     model = build_robot(load_preset("go2"), Rough()).model
-    assert model.geom("FL_shank").conaffinity[0] == 1
-    assert build_robot(load_preset("go2")).model.geom("FL_shank").conaffinity[0] == 0
+    assert model.geom("FL_shin").conaffinity[0] == 1
+    plane = build_robot(load_preset("go2")).model
+    assert plane.ngeom == model.ngeom - 4
+    assert plane.geom("FL_shank").conaffinity[0] == 0
 
 
 def test_robots_on_different_grounds_share_no_batch(hillside):

@@ -17,7 +17,9 @@ from horizon_rl.domains import paper_catalogue, parse_catalogue, shipped_catalog
 from horizon_rl.domains.catalogue import OPTIONAL_GROUPS
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import privileged_numbers
+from horizon_rl.robots import FLAT, TERRAIN
 from horizon_rl.training.transfer import fit_catalogue
+from horizon_rl.training.worlds import SimulatedWorlds
 
 ENCODER = "critic.encoder.0.weight"
 
@@ -63,7 +65,8 @@ def test_a_policy_of_the_paper_s_catalogue_starts_where_it_was(tmp_path):
 def test_every_group_beyond_the_paper_s_trains_and_its_critic_learns_of_it(tmp_path):
     before = create(tiny(), tmp_path / "before", PAPER)
     finish(before)
-    cfg = tiny(groups=",".join(OPTIONAL_GROUPS), max_phases=5, min_step=0.5)
+    phases = 1 + len(OPTIONAL_GROUPS)
+    cfg = tiny(groups=",".join(OPTIONAL_GROUPS), max_phases=phases, min_step=0.5)
     run = create(cfg, tmp_path / "run", EXTENDED, init=before.checkpoint)
     assert dict.fromkeys(OPTIONAL_GROUPS, 0.5) in levels(finish(run))
     # The numbers began without any weight: a draw that varies has earned some.
@@ -96,3 +99,13 @@ def test_a_checkpoint_says_which_catalogue_it_knows(tmp_path):
     run_phases(run, 1)
     groups = load_checkpoint(run.checkpoint).record.catalogue["groups"]
     assert [group["name"] for group in groups] == list(EXTENDED.names)
+
+
+def test_a_run_that_does_not_widen_terrain_trains_on_the_plane():
+    def ground(**settings):
+        return SimulatedWorlds(tiny(**settings), EXTENDED, "cpu").robots[0].ground
+
+    assert ground(groups="latency") is FLAT
+    assert ground(groups="latency,terrain") is TERRAIN
+    assert ground(groups="latency", levels="terrain=0.5") is TERRAIN
+    assert ground(groups="full", levels="terrain=0") is FLAT

@@ -16,6 +16,7 @@ from horizon_rl.physics import (
     PHYSICS_STEPS,
     CpuBackend,
     cores_for_physics,
+    ground_for,
     make_backend,
     sample_pool,
 )
@@ -110,7 +111,7 @@ def build_env(
 def _build_wide(
     sizes: Sizes,
 ) -> tuple[VelocityEnv, Scenarios, list[torch.Tensor], dict[str, float]]:
-    """Build an environment over generated bodies with all seven groups wide open.
+    """Build an environment over generated bodies with all groups wide open.
 
     Returns:
         The environment, its scenarios, an action per control step, drawn in advance
@@ -122,8 +123,10 @@ def _build_wide(
         load_preset(REFERENCE),
         *generate(np.random.default_rng(0), NUM_BODIES - 1),
     ]
-    robots, num_rows = [build_robot(body) for body in bodies], ROWS_PER_WORLD * num_envs
     wide = AtLevels(dict.fromkeys(sizes.catalogue.names, 1.0))
+    ground = ground_for(sizes.catalogue.ranges(wide.levels))
+    robots = [build_robot(body, ground) for body in bodies]
+    num_rows = ROWS_PER_WORLD * num_envs
     env, scenarios = build_env(robots, wide, num_rows, TaskCfg(), sizes)
     env.begin(scenarios, seed=0)
     finish(env.device)

@@ -9,7 +9,7 @@ import tyro
 from horizon_rl.bench.curriculum import measure_curriculum
 from horizon_rl.bench.timing import Sizes, append_record
 from horizon_rl.cli.common import CatalogueFlag, Terminal, print_json
-from horizon_rl.domains import load_catalogue
+from horizon_rl.domains import Catalogue, load_catalogue
 from horizon_rl.show.table import Table
 from horizon_rl.support.bounds import NumWorlds, Threads, Within
 from horizon_rl.support.errors import needs_extra
@@ -44,6 +44,9 @@ class PhysicsBench(Bench):
     threads: Threads = 0
     """Threads of the engine on a CPU; 0 is one per core."""
     catalogue: CatalogueFlag = None
+    groups: str = "full"
+    """Groups of the catalogue that worlds have: full, core, or names with commas between
+    them; the others are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,8 @@ def _measure(part: Bench) -> tuple[str, dict[str, float]]:
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
-    catalogue = load_catalogue(part.catalogue or "paper")
+    whole = load_catalogue(part.catalogue or "paper")
+    catalogue = Catalogue(tuple(whole[name] for name in whole.select(part.groups)))
     sizes = Sizes(part.envs, part.threads, part.repeats, part.device, catalogue)
     worlds = f"{part.envs} worlds"
     if isinstance(part, TrainBench):

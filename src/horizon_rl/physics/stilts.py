@@ -10,6 +10,7 @@ import numpy as np
 
 from horizon_rl.physics.draft import PoolDraft
 from horizon_rl.robots import LEG_NAMES, Robot
+from horizon_rl.robots.build import SHIN_SHARE
 from horizon_rl.robots.leg import STILT_RADIUS_M
 
 
@@ -23,8 +24,9 @@ class Shank:
     """Geom."""
     touch_site: int
     """Where the ground's force on the foot is felt."""
-    rod: int | None
-    """Geom from knee to foot of a robot built here. An imported robot's stays as it is."""
+    rods: dict[int, float]
+    """Geoms of a robot built here that reach from the knee toward the foot, and how far,
+    as a share of the way. An imported robot's stay as they are."""
     knee: np.ndarray
     """[3] in the calf's frame."""
     down: np.ndarray
@@ -55,6 +57,7 @@ def _find_shanks(robot: Robot) -> Iterator[Shank]:
     geoms = {model.geom(i).name: i for i in range(model.ngeom)}
     sites = dict(zip(model.sensor_adr, model.sensor_objid, strict=True))
     for leg, name in enumerate(LEG_NAMES):
+        rods = {f"{name}_shank": 1.0, f"{name}_shin": SHIN_SHARE}
         joint = int(model.dof_jntid[robot.dof_adr[3 * leg + 2]])
         body, foot = int(model.jnt_bodyid[joint]), int(robot.foot_geom_ids[leg])
         reach = data.geom_xpos[foot] - data.xanchor[joint]
@@ -65,7 +68,7 @@ def _find_shanks(robot: Robot) -> Iterator[Shank]:
             body=body,
             foot=foot,
             touch_site=int(sites[robot.foot_sensor_adr[leg]]),
-            rod=geoms.get(f"{name}_shank"),
+            rods={geoms[n]: share for n, share in rods.items() if n in geoms},
             knee=model.jnt_pos[joint],
             down=down,
             foot_down=foot_down,
@@ -85,12 +88,12 @@ def _lengthen(
     _weld_rod(draft, shank, rows, length, added)
     fields["geom_pos"][rows, shank.foot] += moved
     fields["site_pos"][rows, shank.touch_site] += moved
-    if shank.rod is not None:
-        half = added / 2.0
-        fields["geom_pos"][rows, shank.rod] += moved / 2.0
-        fields["geom_size"][rows, shank.rod, 1] += half
-        fields["geom_rbound"][rows, shank.rod] += half
-        fields["geom_aabb"][rows, shank.rod, 5] += half
+    for rod, share in shank.rods.items():
+        half = share * added / 2.0
+        fields["geom_pos"][rows, rod] += share * moved / 2.0
+        fields["geom_size"][rows, rod, 1] += half
+        fields["geom_rbound"][rows, rod] += half
+        fields["geom_aabb"][rows, rod, 5] += half
 
 
 def _weld_rod(

@@ -45,7 +45,7 @@ from horizon_rl.task import (
     rollout,
 )
 from horizon_rl.task.episodes import UNHEALTHY
-from horizon_rl.training.config import TrainCfg, fixed_levels, widened_groups
+from horizon_rl.training.config import TrainCfg, fixed_levels
 from horizon_rl.training.protocols import Worlds
 from horizon_rl.training.scores import RowScores
 
@@ -86,10 +86,11 @@ class SimulatedWorlds(Worlds):
         """
         self.cfg, self.ranks = cfg, ranks
         # Groups that the run does not widen have the range they are fixed at.
-        self.catalogue = catalogue.fixed_at(fixed_levels(cfg, catalogue))
+        fixed = fixed_levels(cfg, catalogue)
+        self.catalogue = catalogue.fixed_at(fixed)
         self.max_length = cfg.task.max_steps
         rng = np.random.default_rng(cfg.seed)
-        widest = dict.fromkeys(widened_groups(cfg, catalogue), 1.0)
+        widest = {g: 1.0 for g in catalogue.select(cfg.groups) if g not in fixed}
         ground = ground_for(self.catalogue.ranges(widest))
         self.robots = choose_robots(cfg, rng, ground)
         sizes = np.array([size_class(robot) for robot in self.robots])
