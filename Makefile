@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= dev
 ARGS ?=
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A .venv that cannot import this checkout (moved, broken, other Python) is stale.
 CHECK := import horizon_rl, sys; sys.exit(not horizon_rl.__file__.startswith("$(CURDIR)/"))
@@ -15,14 +16,18 @@ $(shell $(BIN)/python -c '$(CHECK)' 2>/dev/null || rm -f $(STAMP))
 help: ## List the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(STAMP) ## Make .venv and install the package with its pinned dependencies.
+install: $(STAMP) ## Make .venv with pinned dependencies; LOCK=locks/cpu.txt checks their hashes.
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12"; exit 2; }
 	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  -c constraints.txt -e '.[$(EXTRAS)]'
+ifdef LOCK
+	$(PIP) --require-hashes -r $(LOCK)
+	$(PIP) --no-deps --no-build-isolation -e .
+else
+	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
+endif
 	@touch $@
 
 train: install ## Train with HORIZON; flags in ARGS: make train ARGS="--resume last".

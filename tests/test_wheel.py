@@ -44,6 +44,8 @@ def test_wheel_holds_what_the_package_reads(wheel):
     expected = {str(Path(name).relative_to("src")) for name in tracked}
     assert expected and not expected - set(names)
     assert not [name for name in names if name.startswith(("tests", "docs", "logs"))]
+    texts = {Path(name).name for name in names if ".dist-info/licenses/" in name}
+    assert texts >= {"LICENSE", *(p.name for p in (ROOT / "LICENSES").iterdir())}
 
 
 def test_wheel_works_outside_the_checkout(wheel, tmp_path):

@@ -30,8 +30,9 @@ class EarlyCfg(Bounded):
     """Shares of the phase at which to look, rising, below 1; empty: never."""
     error: Annotated[float, Within(1e-12, 0.499)] = 0.05
     """Total probability, over all looks, of an early pass that gate L would fail."""
-    collapse: Share = 0.25
-    """Abort if the mean episode length is below this share of the longest."""
+    collapse: Annotated[float, Within(0.0, 2.0)] = 0.25
+    """Abort if the mean episode length is below this share of the longest; above 1, at
+    the first look."""
     min_episodes: Annotated[int, Within(2, 1_000_000)] = 100
     """Episodes a look needs to say anything at all."""
 
