@@ -30,7 +30,7 @@ KEYS = {
     *("resume", "age_s", "is_silent", "budget", "phases", "boundaries", "env_steps"),
     *("unhealthy", "overflow"),
     *("by_action", "difficulty", "frontiers", "last_decision", "proposal"),
-    *("progress", "times", "anchor", "checkpoint"),
+    *("progress", "times", "anchor", "checkpoint", "results"),
 }
 
 

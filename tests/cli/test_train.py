@@ -17,8 +17,10 @@ import torch
 
 from horizon_rl.cli import main
 from horizon_rl.cli.train_flags import default
+from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
+from horizon_rl.runs.results import read_results
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
 from waiting import PATIENCE_S
@@ -54,6 +56,11 @@ def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(
     assert "Finished: budget of 8000 env steps spent." in out
     assert "before" in out and "after" in out and "disturbance" in out
     assert f"Checkpoint: {committed_folder(run)}" in out
+    kept = read_results(run)
+    assert kept is not None and kept.checkpoint == "phase-00000"
+    assert set(kept.after["columns"]) >= {"none", "disturbance", "all"}
+    standard = load_suite("ood", 0.5).digest
+    assert kept.after["suite"]["hash"] == standard, "the suite that horizon eval has"
     assert list(run.glob("events.out.tfevents*"))
     entries = replay(run / "journal.jsonl").entries
     assert sum(e.evidence.iterations for e in entries) == len(
@@ -219,3 +226,33 @@ def test_bad_input_is_answered_in_one_line_with_code_2(
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
     assert not list(Path("logs").rglob("checkpoints"))
+
+
+def test_films_of_commits_change_nothing_of_the_run(run, tmp_path, capsys):
+    pytest.importorskip("imageio_ffmpeg", reason="needs the extra viewer")
+    from horizon_rl.robots.picture import choose_gl
+    from horizon_rl.support.errors import InputError
+
+    try:
+        choose_gl()
+    except InputError as error:
+        pytest.skip(str(error))
+    plain, levels = tmp_path / "plain", ["--method", "fixed", "--levels", "0.1"]
+    assert main([*TINY, *levels, "--run", str(plain)]) == 0
+    assert main([*TINY, *levels, "--run", str(run), "--film"]) == 0
+    journal = (run / "journal.jsonl").read_bytes()
+    assert journal == (plain / "journal.jsonl").read_bytes()
+    entries = replay(run / "journal.jsonl").entries
+    commits = [e.decision.phase for e in entries if e.decision.action == "commit"]
+    films = sorted((run / "films").iterdir())
+    assert [film.stem for film in films] == [f"phase-{n:05d}" for n in commits]
+    assert len(films) > 1
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found = EventAccumulator(str(run), size_guidance={"images": 0})
+    found.Reload()
+    shown = [image.encoded_image_string for image in found.Images("film/commit")]
+    assert shown == [film.read_bytes() for film in films]
+    assert main(["report", str(run), "--out", str(tmp_path / "page")]) == 0
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert page.count('<img src="data:image/gif;base64,') == min(6, len(films))

@@ -118,6 +118,9 @@ def test_command_lists_them(capsys):
     assert "base" in out and "base-mlp" in out and "env steps" in out
     # The mean of the eight interventions; `none`, the control, has 99.9 %.
     assert "interventions (dev), mean: 73.3 %" in out
+    for motors, share in (("scaled", 96.7), ("own", 55.7)):
+        line = f"robots (dev), mean of 13 with {motors} motors: {share} %"
+        assert line in " ".join(out.split())
     assert main(["models", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["base"]["seed"] == 0 and data["base"]["results"]

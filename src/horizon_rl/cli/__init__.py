@@ -36,6 +36,7 @@ COMMANDS = {
     "train": ("TrainCmd", "a policy, its physics widened while it copes"),
     "grid": ("GridCmd", "a study's runs side by side, on a machine or a cluster"),
     "status": ("StatusCmd", "how a run is doing, from its files alone"),
+    "runs": ("RunsCmd", "the runs at hand, their checkpoints and scores"),
     "verify": ("VerifyCmd", "whether a run's files are what was written"),
     "diagnose": ("DiagnoseCmd", "whether the gates of past runs predicted progress"),
     "study": ("StudyCmd", "training runs side by side, and their verdicts again"),

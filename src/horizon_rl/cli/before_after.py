@@ -1,12 +1,12 @@
 """The table at the end of a run: its start and its end on a small suite."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.progress import show_progress
 from horizon_rl.domains import Catalogue
+from horizon_rl.runs.paths import checkpoint_folder
+from horizon_rl.runs.results import BeforeAfter
 from horizon_rl.support.errors import needs_extra
 
 with needs_extra("train"):
@@ -14,39 +14,38 @@ with needs_extra("train"):
     from horizon_rl.evaluation.control import CONTROL
     from horizon_rl.evaluation.evaluate import Evaluator
     from horizon_rl.evaluation.results import to_json
-    from horizon_rl.evaluation.suite import Column, spans_at
+    from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
     from horizon_rl.evaluation.suite_file import load_suite
     from horizon_rl.policies.load import load_policy
-    from horizon_rl.show.scores import score_suite, suite_table, tracking_table
-
-SEVERITY = 0.5
 
 
-def print_before_after(
-    before: Path,
-    after: Path,
+def measure_before_after(
+    checkpoint: Path,
+    env_steps: int,
     groups: Sequence[str],
     catalogue: Catalogue,
     num_episodes: int,
     device: str,
-) -> None:
-    """Evaluate both on the groups of the run and on all together, and print it."""
-    suite = load_suite("ood", SEVERITY, None, catalogue)
-    columns = {column.name: column for column in suite.columns}
-    # Groups beyond the paper's have no column in the suite.
-    for name in groups:
-        spans = spans_at(catalogue, {name: SEVERITY})
-        columns.setdefault(name, Column(name=name, spans=spans))
-    shown = (CONTROL, *groups, "all")
-    suite = replace(suite, columns=tuple(columns[name] for name in shown))
+) -> BeforeAfter:
+    """Evaluate a run's start and end on its groups and on all together.
+
+    Args:
+        checkpoint: The run's end; its start lies beside it.
+        env_steps: What the run has spent.
+        groups: Those that it widened.
+        catalogue: The run's.
+        num_episodes: Scenarios a column, or as many as the suite has.
+        device: Where to simulate.
+    """
+    suite = load_suite(SUITE, SEVERITY, None, catalogue)
+    suite = suite.choose((CONTROL, *groups, COLUMN))
     num_episodes = min(num_episodes, suite.num_episodes)
     evaluator = Evaluator(ArrayCache(None), device)
-    records = []
+    start = checkpoint_folder(checkpoint.parent.parent)
+    records = {}
     with show_progress(2) as show:
-        for name, path in (("before", before), ("after", after)):
+        for name, path in (("before", start), ("after", checkpoint)):
             policy, tell = load_policy(str(path), name), show(name, suite.name)
             found = evaluator.evaluate(policy, suite, num_episodes, tell)
-            records.append(to_json(found, None, {}, {}))
-    scores = score_suite(records)
-    tables = suite_table(scores, intervals=False), tracking_table(scores)
-    Terminal().print_tables(tables, markdown=False)
+            records[name] = to_json(found, None, {}, {})
+    return BeforeAfter(checkpoint=checkpoint.name, env_steps=env_steps, **records)

@@ -11,6 +11,9 @@ from horizon_rl.policies.shipped import model_names, model_path, read_model
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
 
+OWN_MOTORS = "-own"
+"""How columns end in which a robot has its own motors, not Go2's scaled to it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsCmd:
@@ -42,15 +45,29 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
     """Say in a line for each suite how often the policy succeeds."""
     lines: dict[str, list[str]] = {}
     for result in results:
-        suite, columns = result["suite"], result["columns"]
+        suite = result["suite"]
         name = f"{suite['name']} ({suite.get('draw', 'dev')})"
-        if "curve" in result:
-            what, share = "area of all", result["curve"]["all"]["area"]
-        elif "all" in columns:
-            what, share = "all", columns["all"]["success"]
-        else:
-            others = drop_control(columns).values()
-            what, share = "mean", fmean(column["success"] for column in others)
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
-        lines.setdefault(f"{name}, {what}", []).append(f"{100.0 * share:.1f} %{at}")
+        for what, share in _shares(result).items():
+            lines.setdefault(f"{name}, {what}", []).append(f"{100.0 * share:.1f} %{at}")
     return [f"{name}: {', '.join(parts)}" for name, parts in lines.items()]
+
+
+def _shares(result: dict[str, Any]) -> dict[str, float]:
+    """Say what a result is in few numbers; motors of two kinds make no one mean."""
+    if "curve" in result:
+        return {"area of all": result["curve"]["all"]["area"]}
+    if "all" in result["columns"]:
+        return {"all": result["columns"]["all"]["success"]}
+    columns = drop_control(result["columns"])
+    own = {name for name in columns if name.endswith(OWN_MOTORS)}
+    kinds = {"mean": {*columns}}
+    if own:
+        kinds = {
+            f"mean of {len(kind)} with {motors} motors": kind
+            for motors, kind in (("scaled", {*columns} - own), ("own", own))
+        }
+    return {
+        what: fmean(columns[name]["success"] for name in kind)
+        for what, kind in kinds.items()
+    }

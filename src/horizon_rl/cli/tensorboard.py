@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from horizon_rl.curriculum import Entry, Evidence, State
@@ -64,6 +65,15 @@ def write_phase(
     }
     _write(writer, values, state.env_steps)
     writer.add_text("verdict/reason", decision.reason, state.env_steps)
+
+
+def write_film(writer: "SummaryWriter", film: Path, env_steps: int) -> None:
+    """Add a film of a commit: TensorBoard plays a GIF among its images."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    image = Summary.Image(encoded_image_string=film.read_bytes())
+    summary = Summary(value=[Summary.Value(tag="film/commit", image=image)])
+    writer.file_writer.add_summary(summary, env_steps)
 
 
 def _numbers(record: Iteration | Evidence) -> dict[str, float]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from signal import SIGTERM
+from typing import TYPE_CHECKING
 
 from rich.live import Live
 
@@ -17,7 +18,7 @@ from horizon_rl.cli.signals import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
-from horizon_rl.runs.paths import checkpoint_folder
+from horizon_rl.runs.results import write_results
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.show.actions import describe_phases
 from horizon_rl.support.errors import (
@@ -28,8 +29,14 @@ from horizon_rl.support.errors import (
 )
 
 with needs_extra("train"):
-    from horizon_rl.cli.before_after import print_before_after
-    from horizon_rl.cli.tensorboard import open_writer, write_iteration, write_phase
+    from horizon_rl.cli.before_after import measure_before_after
+    from horizon_rl.cli.tensorboard import (
+        open_writer,
+        write_film,
+        write_iteration,
+        write_phase,
+    )
+    from horizon_rl.show.scores import before_after_tables
     from horizon_rl.show.training_board import TrainingBoard, verdict_line
     from horizon_rl.support.ranks import Ranks, join
     from horizon_rl.training.context import read_context
@@ -37,17 +44,24 @@ with needs_extra("train"):
     from horizon_rl.training.run import Run
     from horizon_rl.training.start import find_start, name_run
 
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
 LOG_EVERY_S = 15.0
 """Seconds between two lines of progress where no terminal is redrawn."""
 
 
 def run(cmd: TrainCmd) -> None:
+    if cmd.film:
+        from horizon_rl.cli.film_commits import check_films
+
+        check_films()
     with join(cmd.device) as ranks:
         run = _resume(cmd, cmd.resume, ranks) if cmd.resume else _create(cmd, ranks)
         try:
             with graceful_stop(speaks=ranks.leads) as stop:
                 if ranks.leads:
-                    _train(run, cmd.wandb, stop.is_asked)
+                    _train(run, cmd.wandb, cmd.film, stop.is_asked)
                 else:
                     for _ in run.events():
                         pass  # The leader shows, and says when to stop.
@@ -93,7 +107,7 @@ def _go_on(run: Run) -> str | None:
     return resume_command(run.path, "training", run.ranks.size)
 
 
-def _train(run: Run, wandb: bool, is_asked: Callable[[], bool]) -> None:
+def _train(run: Run, wandb: bool, films: bool, is_asked: Callable[[], bool]) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
     console = Terminal(soft_wrap=True)
     print(f"Run: {run.path}")
@@ -114,6 +128,8 @@ def _train(run: Run, wandb: bool, is_asked: Callable[[], bool]) -> None:
             is_verdict = not isinstance(event, Iteration)
             if is_verdict:
                 write_phase(writer, event, run.curriculum.state, run.catalogue)
+                if films and event.decision.action == "commit":
+                    _film(run, event.decision.phase, writer)
             else:
                 write_iteration(writer, event)
             if live:
@@ -124,6 +140,13 @@ def _train(run: Run, wandb: bool, is_asked: Callable[[], bool]) -> None:
                 said = time.perf_counter()
     if not live:
         Terminal().print(board.draw())
+
+
+def _film(run: Run, phase: int, writer: "SummaryWriter") -> None:
+    from horizon_rl.cli.film_commits import film_commit
+
+    if path := film_commit(run, phase):
+        write_film(writer, path, run.curriculum.state.env_steps)
 
 
 def _report(run: Run, cmd: TrainCmd) -> None:
@@ -143,13 +166,15 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         f"rolled back; {run.trained_s / 60.0:.1f} min."
     )
     if cmd.table:
-        print_before_after(
-            checkpoint_folder(run.path),
+        found = measure_before_after(
             run.checkpoint,
+            run.curriculum.state.env_steps,
             tuple(run.curriculum.state.mastered),
             run.catalogue,
             cmd.table,
             cmd.device,
         )
+        write_results(run.path, found)
+        Terminal().print_tables(before_after_tables(found), markdown=False)
     print(f"Run: {run.path}")
     print(f"Checkpoint: {run.checkpoint}")

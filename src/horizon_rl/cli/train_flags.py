@@ -25,7 +25,15 @@ with needs_extra("train"):
     )
 
 ADVANCED = (
-    *("catalogue", "table", "wandb", "num_bodies", "rows_per_env", "phase_iterations"),
+    *(
+        "catalogue",
+        "table",
+        "wandb",
+        "film",
+        "num_bodies",
+        "rows_per_env",
+        "phase_iterations",
+    ),
     *("window", "probe_scenarios", "anchor_scenarios", "scout_scenarios", "stagger"),
     *("rollback_rate", "linear_phases", "keep_checkpoints"),
 )
@@ -66,6 +74,8 @@ class TrainCmd:
     start out of distribution; 0: no table."""
     wandb: bool = False
     """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
+    film: bool = False
+    """Film every commit, a few seconds each, for the report, TensorBoard and W&B."""
     cfg: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(default_factory=TrainCfg)
 
 

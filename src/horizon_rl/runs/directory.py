@@ -20,6 +20,7 @@ from horizon_rl.runs.paths import (
     INITIAL,
     JOURNAL,
     METRICS,
+    RESULTS,
     TIMES,
     checkpoint_folder,
     phase_name,
@@ -133,7 +134,7 @@ def initial_checkpoint(digest: str) -> CheckpointRef:
 def copy_record(run: Path, folder: Path) -> None:
     """Copy a run's records, without its weights, into a new folder."""
     folder.mkdir()
-    for name in (JOURNAL, TIMES, BUDGET):
+    for name in (JOURNAL, TIMES, BUDGET, RESULTS):
         if (run / name).exists():  # A budget that was never changed has no file.
             shutil.copy(run / name, folder / name)
     shutil.copytree(run / EVIDENCE, folder / EVIDENCE)

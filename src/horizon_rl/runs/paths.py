@@ -7,6 +7,8 @@ checkpoints/phase-00012/    the same after that phase, if it was kept
 evidence/phase-00012.npz    the episodes that the phase was judged by
 metrics.jsonl               one line per iteration
 times.jsonl                 one line per phase: where its seconds went
+results.json                the run's start and end in a suite, measured at its end
+films/phase-00012.gif       the policy after that commit, if films were asked for
 events.out.tfevents...      metrics and verdicts for TensorBoard
 
 The journal depends only on the settings, so that a run which was killed and resumed has
@@ -26,6 +28,8 @@ METRICS = "metrics.jsonl"
 TIMES = "times.jsonl"
 BUDGET = "budget.json"
 """The budget that a resumed run was given; without it, that of its start holds."""
+RESULTS = "results.json"
+FILMS = "films"
 
 
 def phase_name(phase: int) -> str:
@@ -64,6 +68,16 @@ def metrics_file(journal: Path) -> Path:
 def checkpoint_folder(run: Path, name: str = INITIAL) -> Path:
     """Return where a checkpoint of that name lies."""
     return run / CHECKPOINTS / name
+
+
+def film_file(run: Path, phase: int) -> Path:
+    """Return where the film of a phase's commit lies."""
+    return run / FILMS / f"{phase_name(phase)}.gif"
+
+
+def film_files(run: Path) -> list[Path]:
+    """Return the films of a run, by phase."""
+    return sorted((run / FILMS).glob("phase-*.gif"))
 
 
 def run_of(checkpoint: Path) -> Path | None:

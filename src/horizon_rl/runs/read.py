@@ -23,6 +23,7 @@ from horizon_rl.runs.paths import (
     last_written,
     phase_name,
 )
+from horizon_rl.runs.results import BeforeAfter, read_results
 from horizon_rl.runs.telemetry import Line, PhaseTimes, read_metrics, read_times
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.reading import read_arrays
@@ -64,6 +65,8 @@ class RunFiles:
     """Seconds since the run last wrote a line."""
     checkpoints: frozenset[str] = frozenset()
     """Names of the checkpoints' folders."""
+    results: BeforeAfter | None = None
+    """What it came to, if that was measured."""
     start: str | None = None
     """What it started from, where the journal's word for it has another meaning now."""
 
@@ -195,6 +198,7 @@ def read_run(
         locked=locked,
         age_s=age_s,
         checkpoints=names,
+        results=read_results(folder),
         start=start,
     )
 

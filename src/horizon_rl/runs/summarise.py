@@ -76,6 +76,7 @@ def summarise(run: RunFiles) -> RunSummary:
         times=_sum_times(run),
         anchor=_drift(entries),
         checkpoint=checkpoint,
+        results=run.results,
     )
 
 

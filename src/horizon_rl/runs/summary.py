@@ -9,6 +9,7 @@ from typing import Literal
 from horizon_rl.curriculum import Decision, Proposal
 from horizon_rl.curriculum.state import Action
 from horizon_rl.runs.read import RunKind
+from horizon_rl.runs.results import BeforeAfter
 
 Standing = Literal["running", "finished", "stopped"]
 
@@ -167,3 +168,5 @@ class RunSummary:
     """None where no commit was measured at level 0."""
     checkpoint: CheckpointSummary | None
     """None before the first, and where the run keeps none."""
+    results: BeforeAfter | None
+    """Success at its start and its end; None where that was not measured."""

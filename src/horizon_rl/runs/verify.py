@@ -10,6 +10,7 @@ from horizon_rl.runs.paths import (
     BUDGET,
     CHECKPOINTS,
     METRICS,
+    RESULTS,
     TIMES,
     checkpoint_folder,
     journal_of,
@@ -41,7 +42,9 @@ def verify_run(journal: Path) -> tuple[RunFiles, list[Finding]]:
     lines = len(run.entries) + 1
     torn = [str(w.message) for w in said if journal.name in str(w.message)]
     damaged = [str(w.message) for w in said if str(w.message) not in torn]
-    logs = [name for name in (METRICS, TIMES, BUDGET) if (run.path / name).exists()]
+    logs = [
+        name for name in (METRICS, TIMES, BUDGET, RESULTS) if (run.path / name).exists()
+    ]
     return run, [
         Finding(
             part="journal",

@@ -5,15 +5,16 @@ fresh from an evaluator, and all look the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from horizon_rl.evaluation.statistics import Interval, spread_by_column
 from horizon_rl.evaluation.success import read_json
-from horizon_rl.runs.read import NUMBER
+from horizon_rl.runs.results import BeforeAfter, Record, is_record
 from horizon_rl.show.numbers import (
     NONE,
+    show_count,
     show_interval,
     show_number,
     show_percent,
@@ -22,8 +23,6 @@ from horizon_rl.show.numbers import (
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.errors import InputError
 
-Record = Mapping[str, Any]
-"""An evaluation, or one column of it, as `horizon eval --json` writes it."""
 NAME_WIDTH = 14
 
 
@@ -64,7 +63,7 @@ def read_records(file: Path, name: str | None = None) -> list[dict[str, Any]]:
     """Read the evaluations in a file, calling all their policies `name` if it is given."""
     data = read_json(file)
     records = data if isinstance(data, list) else [data]
-    if not records or not all(map(_is_record, records)):
+    if not records or not all(map(is_record, records)):
         raise InputError(
             f"{file}: not results; accepted: what `horizon eval --json FILE` writes"
         )
@@ -167,6 +166,16 @@ def tracking_table(scores: SuiteScores) -> Table:
     )
 
 
+def before_after_tables(found: BeforeAfter) -> tuple[Table, Table]:
+    """Lay out a run's start and end: success, and what it hides."""
+    named = {"before": found.before, "after": found.after}
+    scores = score_suite([{**r, "policy": name} for name, r in named.items()])
+    table = suite_table(scores, intervals=False)
+    steps = show_count(found.env_steps)
+    note = f"After: checkpoint {found.checkpoint}, {steps} env steps."
+    return replace(table, notes=(*table.notes, note)), tracking_table(scores)
+
+
 def policy_table(record: Record) -> Table:
     """Lay out everything about one policy, a row per column of the suite."""
     suite, columns = record["suite"], record["columns"]
@@ -220,21 +229,6 @@ def _tracking(seeds: Sequence[Record]) -> str:
             show_number(mean("tracking_error"), ".3f"),
         )
     )
-
-
-def _is_record(record: Any) -> bool:
-    """Say whether it has what a table needs; other fields may be missing."""
-    try:
-        suite, shares = record["suite"], record["columns"].values()
-        names = (record["policy"], suite["name"], suite["hash"])
-        return (
-            len(shares) > 0
-            and all(isinstance(name, str) for name in names)
-            and isinstance(suite.get("severity"), NUMBER | None)
-            and all(0.0 <= column["success"] <= 1.0 for column in shares)
-        )
-    except (AttributeError, KeyError, TypeError):
-        return False
 
 
 def _key(record: Record) -> tuple[str, dict[str, tuple[float, int]]]:

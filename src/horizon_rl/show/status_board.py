@@ -11,7 +11,7 @@ from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.board import board
 from horizon_rl.show.numbers import NONE, show_broken, show_count, show_duration
-from horizon_rl.show.table import Cell, FittedTable, Table, tabulate
+from horizon_rl.show.table import Cell, FittedTable, Table, print_table, tabulate
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 
@@ -35,6 +35,11 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
     if summary.phases:
         console.print(FittedTable(verdict_table({"": summary})))
         console.print()
+    if summary.results:
+        # It takes scipy, which a run without results need not wait for.
+        from horizon_rl.show.scores import before_after_tables
+
+        print_table(console, before_after_tables(summary.results)[0])
     console.print(FittedTable(_notes(summary)))
     if found := summary.checkpoint:
         missing = "" if found.exists else " (missing: its folder is not there)"

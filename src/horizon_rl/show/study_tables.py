@@ -15,6 +15,7 @@ def study_tables(study: Study) -> list[Table]:
     """Lay out everything a study holds."""
     tables = [
         outcome_table(study),
+        gains_table(study),
         costs_table(study),
         coverage_table(study),
         recheck_table(study),
@@ -43,6 +44,24 @@ def outcome_table(study: Study) -> Table:
             ("env steps, M", lambda m: show_spread(m.costs["env_steps"], 1e-6, 2)),
         ],
         (f"Not at their end yet: {', '.join(going)}.",) if going else (),
+    )
+
+
+def gains_table(study: Study) -> Table:
+    """Lay out what runs measured of themselves, start and end."""
+    known = [run for run in study.runs if run.end_success is not None]
+    notes = ["Column all of ood at severity 0.5, as measured at the end of the run."]
+    if len({run.scenarios for run in known}) > 1:
+        notes.append("Not the same scenarios: no run compares with another.")
+    return tabulate(
+        "Success before and after training, %",
+        known,
+        [
+            ("run", lambda run: run.label),
+            ("before", lambda run: show_percent(run.start_success)),
+            ("after", lambda run: show_percent(run.end_success)),
+        ],
+        notes,
     )
 
 

@@ -21,6 +21,7 @@ from horizon_rl.evaluation.studies.plateau import LengthTrends, find_length_tren
 from horizon_rl.evaluation.studies.recheck import Recheck, recheck
 from horizon_rl.evaluation.success import (
     AREA,
+    COLUMN,
     Curve,
     CurvePoint,
     Result,
@@ -80,6 +81,13 @@ class StudiedRun:
     length_trends: LengthTrends
     ood_success: float | None
     """Success out of distribution: the area of `all`, or one severity of older files."""
+    start_success: float | None
+    """Success in `all` at severity 0.5, as the run measured it at its end: of the policy
+    that it started from,"""
+    end_success: float | None
+    """and of its own."""
+    scenarios: str | None
+    """Hash of the scenarios that they were measured in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +156,7 @@ def study(
             gate_stability=measure_gate_stability(run, np.random.default_rng(0)),
             length_trends=find_length_trends(run),
             ood_success=success.get(run.path),
+            **_measured(run),
         )
         for run, label in zip(runs, labels, strict=True)
     )
@@ -173,6 +182,14 @@ def study(
         diagnostic=diagnose([run.journal for run in gated]),
         left_out_of_diagnostic=len(runs) - len(gated),
     )
+
+
+def _measured(run: RunFiles) -> dict[str, Any]:
+    """Return what a run has measured of itself, if it has."""
+    found = run.results
+    start, end = (found.success(COLUMN) if found else None) or (None, None)
+    digest = found.after["columns"][COLUMN].get("hash") if found and end else None
+    return {"start_success": start, "end_success": end, "scenarios": digest}
 
 
 def measure_costs(run: RunFiles) -> Costs:

@@ -89,7 +89,10 @@ class LivePage:
         journal, began = self._source.journal, time.monotonic()
         start = start_of(journal.parent)
         summary = read_run(journal, evidence=False, start=start).summary
-        judged = (summary.phases, summary.standing, summary.times, summary.budget)
+        judged = (
+            *(summary.phases, summary.standing, summary.times, summary.budget),
+            summary.results,
+        )
         if judged != self._drawn and began >= self._draw_at:
             try:
                 self._draw(summary.run)

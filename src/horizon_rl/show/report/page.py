@@ -22,7 +22,7 @@ from horizon_rl.show import (
     study_figures,
     study_tables,
 )
-from horizon_rl.show.report import figures, tables
+from horizon_rl.show.report import figures, films, tables
 from horizon_rl.show.report.gather import Material, ReportedRun
 from horizon_rl.show.report.svg import figure_svg
 from horizon_rl.support.errors import needs_extra
@@ -41,7 +41,7 @@ LONGEST = 60
 """Characters of a file's name: a path may be longer than that can be."""
 MODULES = (
     *(board, failure_figure, frontier_figure, numbers, scores, status_board),
-    *(study_figures, study_tables, figures, tables),
+    *(study_figures, study_tables, figures, films, tables),
 )
 """Whose functions the template may call."""
 

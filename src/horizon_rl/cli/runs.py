@@ -1,0 +1,139 @@
+"""`horizon runs`: the runs at hand, and the checkpoints of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from warnings import warn
+
+import tyro
+
+from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.curriculum import Entry
+from horizon_rl.runs.find import LOGS
+from horizon_rl.runs.paths import (
+    checkpoint_folder,
+    has_run,
+    journal_of,
+    journals_under,
+    last_written,
+)
+from horizon_rl.runs.read import RunFiles, read_run
+from horizon_rl.show.actions import ACTIONS
+from horizon_rl.show.numbers import NONE, show_count
+from horizon_rl.show.table import Table, tabulate
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import encode
+
+COLUMN = "all"
+"""All groups shifted together: what a run's success is told by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsCmd:
+    """List runs, the last one written to first; of a single run, its checkpoints."""
+
+    place: Annotated[
+        Path,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[FOLDER|RUN]", help_behavior_hint=""),
+    ] = LOGS
+    """A folder with runs in it, or the directory of one; without it, logs/."""
+    json: bool = False
+    """Print JSON: of runs, what `horizon status --json` tells of each."""
+
+
+def run(cmd: RunsCmd) -> None:
+    if has_run(cmd.place):
+        _list_checkpoints(read_run(journal_of(cmd.place), evidence=False), cmd.json)
+        return
+    journals = sorted(journals_under(cmd.place), key=last_written, reverse=True)
+    if not journals:
+        raise InputError(f"there is no run under {cmd.place}: name another folder")
+    runs = list(filter(None, map(_read, journals)))
+    if cmd.json:
+        print_json([encode(run.summary) for run in runs])
+    else:
+        Terminal().print_table(_table(runs, cmd.place))
+
+
+def _read(journal: Path) -> RunFiles | None:
+    try:
+        return read_run(journal, evidence=False)
+    except InputError as error:
+        # One damaged run hides no other.
+        warn(str(error), stacklevel=1)
+        return None
+
+
+def _table(runs: Sequence[RunFiles], folder: Path) -> Table:
+    return tabulate(
+        f"Runs under {folder}",
+        runs,
+        [
+            ("run", lambda run: str(run.path.relative_to(folder))),
+            ("method", lambda run: run.summary.method or run.kind),
+            ("standing", lambda run: run.summary.standing),
+            ("env\nsteps", lambda run: show_count(run.summary.env_steps)),
+            ("level", lambda run: f"{run.summary.difficulty:.2f}"),
+            ("success,\n%", _success),
+            ("last\ncheckpoint", _last_checkpoint),
+        ],
+        (
+            "Level: mean mastered level. Success: before > after, all groups half way to",
+            "their limits, as measured at the end. horizon status RUN tells more.",
+        ),
+        align="lllrrr",
+    )
+
+
+def _success(run: RunFiles) -> str:
+    found = run.results.success(COLUMN) if run.results else None
+    return " > ".join(f"{100.0 * share:.0f}" for share in found) if found else NONE
+
+
+def _last_checkpoint(run: RunFiles) -> str:
+    kept = run.summary.checkpoint
+    return Path(kept.path).name if kept and kept.exists else NONE
+
+
+def _list_checkpoints(run: RunFiles, as_json: bool) -> None:
+    found = [_describe(run, entry) for entry in run.entries if entry.checkpoint]
+    if as_json:
+        print_json(found)
+        return
+    kept = [record for record in found if record["exists"]]
+    missing = len(found) - len(kept)
+    notes = [f"{missing} more on record, which are not there."] if missing else []
+    table = tabulate(
+        f"Checkpoints of {run.path}",
+        kept,
+        [
+            ("checkpoint", lambda c: c["checkpoint"]),
+            ("verdict", lambda c: c["verdict"]),
+            ("env steps", lambda c: show_count(c["env_steps"])),
+            ("level", lambda c: f"{c['level']:.3f}"),
+            ("trained", lambda c: c["trained"]),
+        ],
+        [*notes, "A command that takes a policy takes the path of one as well."],
+        align="llrrl",
+    )
+    Terminal().print_table(table)
+
+
+def _describe(run: RunFiles, entry: Entry) -> dict[str, Any]:
+    """Say what a checkpoint is: as its phase left the run."""
+    assert entry.checkpoint is not None
+    phase, name = entry.decision.phase, entry.checkpoint.name
+    spent = sum(e.evidence.env_steps for e in run.entries[: phase + 1])
+    levels = entry.proposal.levels.values()
+    return {
+        "checkpoint": name,
+        "path": str(checkpoint_folder(run.path, name)),
+        "exists": name in run.checkpoints,
+        "phase": phase,
+        "verdict": ACTIONS[entry.decision.action].done,
+        "env_steps": spent,
+        "level": sum(levels) / max(1, len(levels)),
+        "trained": entry.proposal.trial,
+    }

@@ -1,0 +1,80 @@
+"""What a run came to, measured at its end: its start and its end in one suite."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+from horizon_rl.runs.lines import parse_line, to_line
+from horizon_rl.runs.paths import RESULTS
+from horizon_rl.support.durable import write_file
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, encode
+
+Record = Mapping[str, Any]
+"""An evaluation, or one column of it, as `horizon eval --json` writes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeforeAfter:
+    """The policy that a run started from, and the one that it came to."""
+
+    checkpoint: str
+    """Name of the checkpoint that `after` is of: a run may have gone on since."""
+    env_steps: int
+    """What the run had spent by then."""
+    before: dict[str, Any]
+    """An evaluation, as `horizon eval --json` writes it."""
+    after: dict[str, Any]
+    """Another, in the same scenarios."""
+
+    def __post_init__(self):
+        for name in ("before", "after"):
+            if not is_record(getattr(self, name)):
+                raise InputError(f"{name}: not an evaluation")
+
+    def success(self, column: str) -> tuple[float, float] | None:
+        """Return success before and after; None where the column was not run."""
+        columns = [
+            record["columns"].get(column) for record in (self.before, self.after)
+        ]
+        if None in columns:
+            return None
+        before, after = (column["success"] for column in columns)
+        return before, after
+
+
+def is_record(record: Any) -> bool:
+    """Tell whether it has what a table needs; other fields may be missing."""
+    try:
+        suite, shares = record["suite"], record["columns"].values()
+        names = (record["policy"], suite["name"], suite["hash"])
+        return (
+            len(shares) > 0
+            and all(isinstance(name, str) for name in names)
+            and isinstance(suite.get("severity"), int | float | None)
+            and all(0.0 <= column["success"] <= 1.0 for column in shares)
+        )
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
+def write_results(run: Path, found: BeforeAfter) -> None:
+    """Keep what was measured with the run; what was kept before is replaced."""
+    write_file(run / RESULTS, to_line(encode(found)))
+
+
+def read_results(run: Path) -> BeforeAfter | None:
+    """Return what was measured at a run's end; None: nothing was.
+
+    Nothing depends on it, so a damaged file counts as none, with a warning.
+    """
+    file = run / RESULTS
+    try:
+        return decode(BeforeAfter, parse_line(file.read_bytes(), "line 1"))
+    except FileNotFoundError:
+        return None
+    except (OSError, InputError) as error:
+        warn(f"{file} is damaged ({error}): left out", stacklevel=2)
+        return None
