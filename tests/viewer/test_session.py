@@ -103,6 +103,37 @@ def test_stilts_lift_the_trunk_and_leave_the_feet_on_the_ground():
     assert session.env.backend.state.foot_force.sum() > 50.0
 
 
+def test_damage_is_seen_as_it_is_simulated():
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    session = advance(Session(load_policy("stand"), setup), 1.0)
+    built, before = session.robot, session.readout().height_m
+    session.set_values({"drivetrain.friction": np.array([1.0])})
+    assert session.robot is built, "it looks as before"
+    session.set_values({"damage.stilts": np.array([0.15])})
+    assert 0.09 < session.readout().height_m - before < 0.15
+    data = read_state(session.robot, session.state)
+    radius = session.robot.model.geom_size[session.robot.foot_geom_ids, 0]
+    feet = data.geom_xpos[session.robot.foot_geom_ids, 2] - radius
+    assert np.abs(feet).max() < 0.03, f"feet are shown at {feet} m"
+    advance(session, 0.04)
+    assert session.env.backend.state.foot_force.sum() > 50.0
+
+
+def test_the_ground_changes_under_the_robot_and_is_shown():
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    session = advance(Session(load_policy("stand"), setup), 0.5)
+    height = session.readout().height_m
+    session.set_values({"terrain.stairs": np.array([0.1])})
+    ground, floor = session.robot.ground, session.robot.model.geom("floor").id
+    assert not ground.is_plane
+    patch = int(session._pool.patch[0])
+    assert ground.patch == session.robot.model.geom_dataid[floor] == patch > 0
+    assert session.readout().height_m == pytest.approx(height, abs=0.15)
+    session.set_values({"terrain.stairs": np.array([0.0])})
+    assert session.robot.ground.is_plane
+    advance(session, 0.1)
+
+
 def test_locked_knees_do_not_move():
     session = start("base-mlp")
     session.drive(np.array((0.8, 0.0, 0.0)))

@@ -2,12 +2,14 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
+import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import mujoco
 import numpy as np
 
+from horizon_rl.physics import Pool
 from horizon_rl.physics.stance import reach_down
 from horizon_rl.robots import (
     FLAT,
@@ -20,7 +22,13 @@ from horizon_rl.robots import (
     preset_names,
 )
 from horizon_rl.robots.bodies import hang_balls
+from horizon_rl.robots.terrain import Terrain
 from horizon_rl.support.errors import InputError
+
+SHAPE_FIELDS = (
+    *("body_pos", "geom_dataid", "geom_pos", "geom_size", "jnt_range", "site_pos"),
+)
+"""mjModel fields that say how a robot and its ground look, and how far joints go."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,30 @@ def _build_loaded(body: BodyVariant, ground: Ground) -> Robot:
         raise InputError(f"{body.robot}: a payload hangs below presets only")
     ball = body.payload_kg, body.payload_x_m
     return build_robot(hang_balls(load_body(body.name), ball), ground)
+
+
+def reshape_robot(robot: Robot, pool: Pool, shown: Robot | None) -> Robot:
+    """Return the robot as the pool's one instance has it: its shape, and its ground.
+
+    Args:
+        robot: As it is built.
+        pool: Its physics; a parameter may make its calves longer.
+        shown: What it is shown as so far, returned if it looks the same.
+    """
+    ground = robot.ground
+    if isinstance(ground, Terrain):
+        ground = replace(ground, patch=int(pool.patch[0]))
+    names = [name for name in SHAPE_FIELDS if name in pool.fields]
+    shape = {name: pool.fields[name][0] for name in names}
+    for known in filter(None, (shown, robot)):
+        fields = {name: getattr(known.model, name) for name in names}
+        same = all(np.array_equal(fields[name], shape[name]) for name in names)
+        if same and known.name == robot.name and known.ground == ground:
+            return known
+    model = copy.copy(robot.model)
+    for name, values in shape.items():
+        getattr(model, name)[:] = values
+    return replace(robot, model=model, ground=ground)
 
 
 def transfer_state(

@@ -15,12 +15,17 @@ import torch
 
 from horizon_rl.evaluation.blocks import Padded
 from horizon_rl.evaluation.evaluate import block_of
-from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool
+from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool, ground_for
 from horizon_rl.policies.load import EvaluatedPolicy, check_actions
 from horizon_rl.robots import Robot
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.task import FALL_CAUSES, Scenarios, VelocityEnv
-from horizon_rl.viewer.body import BodyVariant, read_state, transfer_state
+from horizon_rl.viewer.body import (
+    BodyVariant,
+    read_state,
+    reshape_robot,
+    transfer_state,
+)
 from horizon_rl.viewer.levels import Values
 from horizon_rl.viewer.setup import Setup
 
@@ -80,9 +85,11 @@ class Session:
         self.falls = 0
         self.driven: np.ndarray | None = None
         """The command given by hand; None: commands and pushes are the setup's."""
-        robot = setup.body.build()
+        robot = setup.body.build(ground_for(setup.values))
         self.body, self.values = setup.body, dict(setup.values)
         self._pool = self._build_pool(robot, self.values)
+        self.robot = reshape_robot(robot, self._pool, None)
+        """As it looks now: parameters may reshape what was built."""
         backend = CpuBackend(robot, 1, num_threads=1)
         self.env = VelocityEnv(backend, setup.task, endless=True)
         self.use_policy(policy)
@@ -117,17 +124,22 @@ class Session:
 
     def _change(self, body: BodyVariant, values: Values) -> None:
         """Take up another body and other physics, from the state of motion."""
-        robot = self.robot if body == self.body else body.build()
+        built = self.env.backend.robot
+        ground = ground_for(values)
+        same = body == self.body and ground == built.ground
+        robot = built if same else body.build(ground)
         pool, now = self._build_pool(robot, values), read_state(self.robot, self.state)
+        shown = reshape_robot(robot, pool, self.robot)
         qpos, qvel, backend = now.qpos, now.qvel, None
-        if robot is not self.robot:
+        if robot is not built:
             backend = CpuBackend(robot, 1, num_threads=1)
             qpos, qvel = pool.start_qpos[0], pool.start_qvel[0]
-            if body.robot == self.body.robot:
-                qpos, qvel = transfer_state(self.robot, now, robot)
+        if shown is not self.robot and body.robot == self.body.robot:
+            qpos, qvel = transfer_state(self.robot, now, shown)
         start = replace(pool, start_qpos=qpos[None], start_qvel=qvel[None])
         self.env.exchange(self._scenario(start), backend)
         self._pool, self.body, self.values = pool, body, dict(values)
+        self.robot = shown
 
     def push(self, velocity: np.ndarray) -> None:
         """Change the trunk's velocity before the next step: forward, left, m/s."""
@@ -181,10 +193,6 @@ class Session:
         self._judge()
 
     # What front ends look at.
-
-    @property
-    def robot(self) -> Robot:
-        return self.env.backend.robot
 
     @property
     def state(self) -> np.ndarray:
