@@ -48,8 +48,8 @@ HASHES = {
     ("robots", None): (
         "9290ef07a0781b4dbfcb63b2d480bcb36babf063bcd66d17ad6125a25e0bc57c"
     ),
-    ("field", 0.5): "7107ed1b5c1675b5b3caa29c5b41695cdb22456cbdf90d73583b266a18b737f6",
-    ("field", 1.0): "9cf29b38340a5ba7134401ad0a3e20c75d932a4593082bb3349aeb82d2c56aaf",
+    ("field", 0.5): "c02e0ea396327463ed6eb0aab6f2725a9b56cd20d4d891c5ad6e1b519fdd920f",
+    ("field", 1.0): "358044611f664c6440fd29b7fcf6ab17a623456630f99fa143fb4f7ae3ea9da3",
     ("ground", None): (
         "8c65cca8f62778a9bedbf19941599a0d1a6625374fa1cc88229d2a11fbdd1dda"
     ),
