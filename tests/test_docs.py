@@ -32,6 +32,7 @@ FOREIGN_FLAGS = {
     "--block": "ray",
     "--cpus-per-task": "sbatch",
     "--exclude": "srun",
+    "--generate": "ray",
     "--gpus-per-task": "sbatch",
     "--head": "ray",
     "--nodes": "sbatch",

@@ -2,14 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from signal import SIGTERM
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.live import Live
-
-from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.grid_plan import (
     Checked,
@@ -19,21 +15,22 @@ from horizon_rl.cli.grid_plan import (
     num_workers,
     print_cost,
 )
+from horizon_rl.cli.grid_screen import GridScreen
 from horizon_rl.cli.signals import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.folder import GridFolder
-from horizon_rl.grid.job import Ended, Files, Job, Started, is_finished
+from horizon_rl.grid.job import Files, Job, Started, is_finished
 from horizon_rl.grid.study_file import StudyFile, load_study
 from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.find import LOGS
-from horizon_rl.runs.summary import RunSummary
-from horizon_rl.show.grid_board import GridProgress, grid_board, progress_line
+from horizon_rl.show.grid_board import GridProgress
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import dumps, encode, loads
 from horizon_rl.support.toml_text import to_toml
 
-DRAW_EVERY_S = 1.0
+if TYPE_CHECKING:  # It takes Ray, which a dry run does not need.
+    from horizon_rl.grid.executor import Told
 
 
 def run(cmd: GridCmd) -> None:
@@ -102,16 +99,15 @@ def _execute(
 ) -> int | None:
     """Run what is left to do; return the signal that stopped it, if one did."""
     from horizon_rl.grid import executor
-    from horizon_rl.grid.collect import make_record
 
     by_name = {checked.plan.name: checked for checked in todo}
-    board = _Board(folder, progress)
+    screen = GridScreen(folder, progress)
     progress.left_steps = sum(checked.budget.steps for checked in todo)
     num_cpus = None if cmd.address else num_workers(cmd) * cmd.cpus
     with (
         executor.connect(cmd.address, num_cpus),
         graceful_stop("stopping: runs end after their iteration") as stop,
-        board,
+        screen,
     ):
         jobs = list(_jobs(cmd, study, todo, folder, executor.num_gpus()))
         executor.check_resources(jobs)
@@ -123,41 +119,47 @@ def _execute(
             is_stopped=stop.is_asked,
         ):
             if told is None:
-                board.draw()
-                continue
-            name, checked = told.name, by_name[told.name]
-            match told.message:
-                case Started(node):
-                    progress.nodes[name] = node
-                    progress.left_steps -= checked.budget.steps
-                    board.say(f"{name}: under way on {node}")
-                case Files(data, log):
-                    unpack(data, folder.run(name))
-                    write_file(folder.log(name), log)
-                case Ended() as ended:
-                    progress.nodes.pop(name, None)
-                    if told.retried:
-                        progress.deaths += 1
-                        progress.left_steps += checked.budget.steps
-                        board.say(
-                            f"{name}: {ended.reason}; it goes on from its last phase"
-                        )
-                        continue
-                    if ended.standing == "failed":
-                        progress.failed[name] = ended.reason
-                        board.say(f"{name}: failed: {ended.reason}")
-                        continue
-                    run = folder.read_run(name)
-                    finished = is_finished(run, checked.budget)
-                    if run and (ended.standing == "finished" or ended.evaluations):
-                        record = make_record(
-                            checked.plan, run, ended.evaluations, finished=finished
-                        )
-                        key = _key(checked, study) if finished else None
-                        folder.write_result(name, {"key": key, "record": record})
-                    progress.done += finished and ended.standing == "finished"
-                    board.say(f"{name}: {ended.standing}")
+                screen.draw()
+            elif words := _take_in(told, by_name[told.name], study, folder, progress):
+                screen.say(f"{told.name}: {words}")
     return stop.signal
+
+
+def _take_in(
+    told: "Told",
+    checked: Checked,
+    study: StudyFile,
+    folder: GridFolder,
+    progress: GridProgress,
+) -> str:
+    """Keep what became known of a run; return what to say of it."""
+    from horizon_rl.grid.collect import make_record
+
+    name, ended = told.name, told.message
+    if isinstance(ended, Started):
+        progress.nodes[name] = ended.node
+        progress.left_steps -= checked.budget.steps
+        return f"under way on {ended.node}"
+    if isinstance(ended, Files):
+        unpack(ended.data, folder.run(name))
+        write_file(folder.log(name), ended.log)
+        return ""
+    progress.nodes.pop(name, None)
+    if told.retried:
+        progress.deaths += 1
+        progress.left_steps += checked.budget.steps
+        return f"{ended.reason}; it goes on from its last phase"
+    if ended.standing == "failed":
+        progress.failed[name] = ended.reason
+        return f"failed: {ended.reason}"
+    run = folder.read_run(name)
+    if run and (ended.standing == "finished" or ended.evaluations):
+        finished = is_finished(run, checked.budget)
+        record = make_record(checked.plan, run, ended.evaluations, finished=finished)
+        key = _key(checked, study) if finished else None
+        folder.write_result(name, {"key": key, "record": record})
+    progress.done += ended.standing == "finished"
+    return ended.standing
 
 
 def _jobs(
@@ -200,49 +202,3 @@ def _gpu_share(cmd: GridCmd, train: TrainCmd, num_gpus: float) -> float:
     if train.device != "auto" and not share:
         raise InputError(f"device {train.device} needs a share of a GPU, not --gpus 0")
     return share
-
-
-class _Board:
-    """What is shown while a grid runs: a board in a terminal, else lines."""
-
-    def __init__(self, folder: GridFolder, progress: GridProgress):
-        self._folder, self._progress = folder, progress
-        self._console = Terminal(soft_wrap=True)
-        self._live = None
-        if self._console.is_terminal:
-            self._live = Live(console=Terminal(), auto_refresh=False)
-        self._known: dict[str, tuple[float, RunSummary]] = {}
-        self._drawn = 0.0
-
-    def __enter__(self) -> "_Board":
-        (self._live or nullcontext()).__enter__()
-        return self
-
-    def __exit__(self, *details: Any) -> None:
-        self.draw(at_once=True)
-        (self._live or nullcontext()).__exit__(*details)
-
-    def say(self, text: str) -> None:
-        if self._live:
-            self._live.console.print(text)
-        else:
-            line = progress_line(self._progress, self._summaries())
-            self._console.print(f"{text} ({line})")
-        self.draw()
-
-    def draw(self, *, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if self._live and (at_once or now - self._drawn > DRAW_EVERY_S):
-            self._drawn = now
-            board = grid_board(self._progress, self._summaries())
-            self._live.update(board, refresh=True)
-
-    def _summaries(self) -> Mapping[str, RunSummary | None]:
-        """Read the runs under way again, those that have written since."""
-        for name in self._progress.nodes:
-            written = self._folder.last_written(name)
-            if written and self._known.get(name, (0.0,))[0] != written:
-                run = self._folder.read_run(name)
-                if run:
-                    self._known[name] = written, run.summary
-        return {name: summary for name, (_, summary) in self._known.items()}

@@ -74,7 +74,11 @@ def _read(plan: PlannedRun) -> Checked:
         if key in plan.settings:
             raise InputError(f"{key} is no setting of a run: a grid has its own")
     cmd = read_settings(train_flags, TrainCmd, plan.settings)
-    groups = widened_groups(cmd.cfg, read_catalogue(cmd.catalogue))
+    catalogue = read_catalogue(cmd.catalogue)
+    groups = widened_groups(cmd.cfg, catalogue)
+    if not cmd.cfg.teachers:
+        # Refuses what cannot start; teachers may be runs that are not there yet.
+        cmd.cfg.make_method(catalogue).start(groups)
     return Checked(plan=plan, cmd=cmd, groups=groups)
 
 

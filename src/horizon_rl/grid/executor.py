@@ -129,9 +129,23 @@ class StopFlag:
         return self.is_raised
 
 
+class FlagReader:
+    """Asks for the flag and does not wait: a worker that waits gives up its cores."""
+
+    def __init__(self, flag: Any):
+        self._flag, self._is_raised = flag, False
+        self._answer = flag.get.remote().future()
+
+    def __call__(self) -> bool:
+        if self._answer.done() and not self._is_raised:
+            self._is_raised = self._answer.result()
+            self._answer = self._flag.get.remote().future()
+        return self._is_raised
+
+
 def work_on(job: Job, files: bytes | None, flag: Any) -> Iterator[Message]:
     """Do a job in a worker of Ray's."""
-    yield from run_job(job, files, lambda: ray.get(flag.get.remote()))
+    yield from run_job(job, files, FlagReader(flag))
 
 
 def execute(

@@ -4,37 +4,24 @@ Each is a process of its own, the same that a user would start by hand. This fil
 no Ray: a job is a generator that tells what it does.
 """
 
-import hashlib
 import json
-import os
 import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from horizon_rl.grid.marks import CheckpointAt, evaluated_at
+from horizon_rl.grid.process import POLL_S, start, watch
 from horizon_rl.grid.study_file import EvaluationPlan
 from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.lock import is_locked
-from horizon_rl.runs.paths import checkpoint_folder, has_run, journal_of, metrics_file
+from horizon_rl.runs.paths import checkpoint_folder, has_run, journal_of
 from horizon_rl.runs.read import RunFiles, read_run
 
-try:
-    import fcntl
-except ImportError:  # There, kernels are compiled side by side.
-    fcntl = None
-
-POLL_S = 0.2
-LOOK_EVERY_S = 1.0
-"""Seconds between two looks at whether to stop, and what there is to bring back."""
 PATIENCE_S = 30.0
 """How long to wait for the process of a worker that died to let go of its run."""
 
@@ -137,9 +124,9 @@ def _work(
     code = 0
     if not is_finished(_read(place), job.budget) and not _is_late(job):
         _wait_for_owner(place)
-        with _start(job, _train_command(job, place, scratch), log, scratch) as child:
+        with start(job, _train_command(job, place, scratch), log, scratch) as child:
             bring_back = _bring_back(job, place, log)
-            for _ in _watch(child, lambda: is_stopped() or _is_late(job)):
+            for _ in watch(child, lambda: is_stopped() or _is_late(job)):
                 yield from bring_back(final=False)
             yield from bring_back(final=True)
             code = child.returncode
@@ -156,8 +143,8 @@ def _work(
         if is_stopped() or not points:
             continue
         command = _eval_command(job, plan, place, points, scratch)
-        with _start(job, command, log, scratch) as child:
-            for _ in _watch(child, is_stopped):
+        with start(job, command, log, scratch) as child:
+            for _ in watch(child, is_stopped):
                 pass
         if child.returncode and not is_stopped():
             reason = _last_words(log)
@@ -170,22 +157,6 @@ def _work(
         return
     standing = "finished" if is_finished(run, job.budget) else "stopped"
     yield Ended(standing=standing, evaluations=tuple(found))
-
-
-def _watch(
-    child: subprocess.Popen[bytes], should_stop: Callable[[], bool]
-) -> Iterator[None]:
-    """Wait for a command to end, and ask it to where it should stop."""
-    looked, was_asked = time.monotonic(), False
-    while child.poll() is None:
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(POLL_S)
-        if time.monotonic() - looked > LOOK_EVERY_S:
-            if not was_asked and should_stop():
-                was_asked = True
-                ask_to_stop(child)
-            yield
-            looked = time.monotonic()
 
 
 def _bring_back(job: Job, place: Path, log: Path) -> Callable[..., Iterator[Files]]:
@@ -266,72 +237,3 @@ def _last_words(log: Path) -> str:
     said = [line.strip() for line in lines if line.strip()]
     own = [line for line in said[-20:] if line.startswith("horizon: ")]
     return (own or said or ["no output"])[-1].removeprefix("horizon: ")
-
-
-# Processes.
-
-
-@contextmanager
-def _start(
-    job: Job, command: Sequence[str], log: Path, scratch: Path
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command; whatever ends the work on it ends the command, too."""
-    with open(log, "ab") as output, _first_on_node(job) as is_first:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "horizon_rl.grid.child", *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            cwd=job.cwd if Path(job.cwd).is_dir() else None,
-            env=_environment(job, scratch),
-            # Ctrl-C in a terminal is ours to pass on.
-            start_new_session=True,
-        )
-        while is_first and child.poll() is None and not _has_iterated(command):
-            time.sleep(POLL_S)
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-        assert child.stdin
-        child.stdin.close()
-
-
-@contextmanager
-def _first_on_node(job: Job) -> Iterator[bool]:
-    """Let the first run on a GPU node compile its kernels before others need them."""
-    if not job.gpus or fcntl is None:
-        yield False
-        return
-    key = hashlib.sha256(str(Path(job.folder).parent).encode()).hexdigest()[:16]
-    with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        is_first = not file.read()
-        yield is_first
-        file.write("warm" * is_first)
-
-
-def _has_iterated(command: Sequence[str]) -> bool:
-    runs = [b for a, b in pairwise(command) if a in ("--run", "--resume")]
-    return not runs or metrics_file(Path(runs[0])).exists()
-
-
-def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
-    """Send a Ctrl-C, so that a run stops after its iteration."""
-    assert child.stdin
-    with suppress(BrokenPipeError):  # It has ended already.
-        child.stdin.write(b"stop\n")
-        child.stdin.flush()
-
-
-def _environment(job: Job, scratch: Path) -> Mapping[str, str]:
-    threads = str(job.cpus)
-    return {
-        **os.environ,
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        # Processes that compile into one folder of Triton's have mixed up its files.
-        "TRITON_CACHE_DIR": str(scratch / "triton"),
-    }
