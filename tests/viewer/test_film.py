@@ -1,5 +1,7 @@
 """Films and pictures, drawn offscreen."""
 
+import itertools
+import math
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import imageio.v2 as imageio
 import imageio_ffmpeg
 
 from horizon_rl.cli import main
+from horizon_rl.domains import shipped_catalogue
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots.picture import choose_gl
 from horizon_rl.support.errors import InputError
@@ -61,6 +64,36 @@ def test_video_of_a_scenario_shows_two_moving_robots(suffix, tmp_path, capsys):
         assert (half > 60).sum() > 20
     said = capsys.readouterr().out
     assert "base-mlp: " in said and "core-mlp: " in said and f"filmed in {path}" in said
+
+
+def test_a_film_follows_a_robot_over_the_end_of_a_period(tmp_path):
+    """Its robot is put back by a period; camera and ground go along unseen."""
+    setup = free_setup("go2", shipped_catalogue("extended"), "ramp-5")
+    session = Session(load_policy("stand"), setup)
+    qpos = session.env.backend._qpos
+    qpos[0, :3] = 3.0, 0.0, qpos[0, 2] + math.tan(math.radians(5.0)) * 1.4
+    session.push(np.array((1.5, 0.0)))
+    session.step()
+    cfg = movie.MovieCfg(width=320, height=180, fps=10)
+    places, frames = [], []
+    for frame in movie.film_sessions([session], cfg, 1.0, label=lambda *_: None):
+        places.append(session.place[0])
+        frames.append(frame.astype(int))
+    assert max(places) > 3.0 and min(places) < -2.9
+    jump = int(np.argmin(np.diff(places)))
+    changes = [np.abs(b - a).mean() for a, b in itertools.pairwise(frames)]
+    assert changes[jump] < 3.0 * np.median(changes) + 1.0, f"{changes}"
+
+
+def test_video_on_stairs_by_name(tmp_path):
+    path = tmp_path / "stairs.mp4"
+    args = (
+        f"play base-mlp --ground stairs-8 --seconds 0.4 --size 320x180 --video {path}"
+    )
+    assert main(args.split()) == 0
+    _, frames = read_movie(path)
+    # Steps, not the tiles of a plane: more shades of grey than these have.
+    assert len(np.unique(frames[0][60:].mean(axis=-1).round())) > 60
 
 
 def test_push_is_marked_in_red():
@@ -126,6 +159,9 @@ def test_broken_off_video_leaves_what_was_there(tmp_path):
         ("base-mlp --montage --catalogue extended", "the paper's baseline"),
         ("base-mlp --scenario ood:mass --command 1 0 0", "leave out --command"),
         ("base-mlp --native --video film.mp4", "leave out --video"),
+        ("base-mlp --video film.mp4 --ground stair-8", "did you mean 'stairs-8'"),
+        ("base-mlp --ground stairs-8 --scenario ood:mass", "leave out --ground"),
+        ("base-mlp --ground ramp-5 --catalogue paper", "needs the group terrain"),
     ],
 )
 def test_bad_flags_are_refused(flags, message, tmp_path, monkeypatch, capsys):

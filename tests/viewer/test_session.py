@@ -14,10 +14,16 @@ from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
+from horizon_rl.robots import FLAT
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.body import BodyVariant, read_state
 from horizon_rl.viewer.session import Pace, Session
-from horizon_rl.viewer.setup import free_setup, load_scenario
+from horizon_rl.viewer.setup import (
+    free_setup,
+    ground_of,
+    load_scenario,
+    named_grounds,
+)
 
 
 def start(policy: str = "stand", robot: str = "go2") -> Session:
@@ -196,6 +202,58 @@ def test_imported_robot_is_changed_in_mid_stride_but_takes_no_payload():
     with pytest.raises(InputError, match="presets only"):
         session.change_body(BodyVariant(robot=path, payload_kg=3.0))
     session.step()
+
+
+def test_ground_is_changed_in_mid_stride():
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    session = Session(load_policy("base-mlp"), setup)
+    session.drive(np.array((0.3, 0.0, 0.0)))
+    plane = advance(session, 0.6).robot
+    assert plane.ground is FLAT
+    before = session.readout()
+    session.set_values(named_grounds()["stairs-8"])
+    assert ground_of(session.values) == "stairs-8"
+    kind, size = session.robot.ground.patches[session.robot.ground.patch]
+    assert (kind.name, size) == ("stairs", 0.08)
+    # The lowest foot stays as far from the ground; the trunk may be above another step.
+    assert session.readout().height_m == pytest.approx(before.height_m, abs=0.09)
+    assert session.readout().velocity == pytest.approx(before.velocity)
+    advance(session, 0.4)
+    assert not session.fallen
+    stairs = session.robot
+    session.set_values({"mass.scale": np.array([1.1])})
+    assert session.robot is stairs, "the page need not draw it again"
+    session.set_values(named_grounds()["ramp-15"])
+    assert session.robot is not stairs
+    # At its foot, where a robot begins.
+    session.reset()
+    assert session.place == pytest.approx((-1.6, session.place[1], 0.0), abs=0.01)
+    session.set_values(named_grounds()["flat"])
+    assert session.robot is plane and ground_of(session.values) == "flat"
+    session.set_values({"terrain.noise": np.array([0.033])})
+    assert ground_of(session.values) == ""
+
+
+def test_a_ground_that_is_none_is_refused_with_what_is_accepted():
+    extended = shipped_catalogue("extended")
+    with pytest.raises(InputError, match="did you mean 'stairs-8'"):
+        free_setup("go2", extended, "stairs-88")
+    with pytest.raises(InputError, match="needs the group terrain.*extended"):
+        free_setup("go2", ground="stairs-8")
+
+
+def test_session_on_stairs_does_to_the_bit_what_an_evaluation_counts():
+    suite = load_suite("ground").choose(["blocks-10"])
+    policy = load_policy("base-mlp")
+    counted = (
+        Evaluator(ArrayCache(None)).evaluate(policy, suite, 1).columns["blocks-10"]
+    )
+    session = Session(policy, load_scenario("ground:blocks-10#0"), exact=True)
+    while not session.fallen and session.steps < suite.task.max_steps:
+        session.step()
+    assert session.steps == counted.length[0]
+    error = session.readout().error
+    assert error == pytest.approx(counted.tracking_error[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(

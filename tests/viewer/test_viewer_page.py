@@ -12,12 +12,13 @@ pytest.importorskip("mujoco")
 pytest.importorskip("viser", reason="needs the extra viewer")
 
 from browsing import listen_for_errors
+from horizon_rl.domains import shipped_catalogue
 from horizon_rl.policies.load import load_policy
 from horizon_rl.support.errors import InputError
-from horizon_rl.viewer.page import Page
+from horizon_rl.viewer.page import Page, relief
 from horizon_rl.viewer.panel import Panel
 from horizon_rl.viewer.session import Session
-from horizon_rl.viewer.setup import free_setup, load_scenario
+from horizon_rl.viewer.setup import free_setup, load_scenario, named_grounds
 from waiting import PATIENCE_S, wait_for
 
 POLICIES = ("base-mlp", "core-mlp", "stand")
@@ -144,6 +145,34 @@ def test_second_page_takes_another_port():
     finally:
         first.server.stop()
         second.server.stop()
+
+
+def test_the_page_shows_the_ground_and_lets_one_choose_it():
+    setup = free_setup("go2", shipped_catalogue("extended"))
+    shown = Page(Session(load_policy("stand"), setup), "127.0.0.1", 0)
+    try:
+        panel = Panel(shown, POLICIES, "stand")
+        controls = [control for control, _, _ in panel._shown]
+        (ground,) = [c for c in controls if "stairs-8" in getattr(c, "options", ())]
+        assert ground.value == "flat" and shown._floor.visible and not shown._relief
+        shown.session.set_values(named_grounds()["blocks-15"])
+        shown.show()
+        panel._sync()
+        assert ground.value == "blocks-15"
+        assert shown._relief and not shown._floor.visible
+        patch = shown.session.robot.ground
+        corners, faces = relief(patch)
+        assert corners[:, 2] == pytest.approx(patch.height_at(corners[:, :2]), abs=1e-9)
+        normals = np.cross(
+            corners[faces[:, 1]] - corners[faces[:, 0]],
+            corners[faces[:, 2]] - corners[faces[:, 0]],
+        )
+        assert normals[:, 2].min() > 0.0, "they face up"
+        shown.session.set_values(named_grounds()["flat"])
+        shown.show()
+        assert shown._floor.visible and not shown._relief
+    finally:
+        shown.server.stop()
 
 
 def test_every_parameter_has_a_slider():

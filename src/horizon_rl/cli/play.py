@@ -15,6 +15,7 @@ from horizon_rl.cli.common import (
     warn_of_pose,
 )
 from horizon_rl.cli.play_flags import PlayCmd
+from horizon_rl.domains import shipped_catalogue
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.support.errors import InputError, needs_extra
 
@@ -22,13 +23,13 @@ with needs_extra("viewer"):
     from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
     from horizon_rl.viewer import film
     from horizon_rl.viewer.session import Session
-    from horizon_rl.viewer.setup import free_setup, load_scenario
+    from horizon_rl.viewer.setup import FLAT_GROUND, free_setup, load_scenario
 
 FREE_S, MONTAGE_S = 10.0, 6.0
 WALK = (0.8, 0.0, 0.0)
 MONTAGE_ALONE = (
     "--montage has its own robots, at the paper's baseline: leave out --scenario, "
-    "--robot, --catalogue"
+    "--robot, --catalogue, --ground"
 )
 
 
@@ -38,15 +39,17 @@ def run(cmd: PlayCmd) -> None:
         _make_montage(cmd)
         return
     catalogue = read_catalogue(cmd.catalogue) if cmd.catalogue else None
+    policies = [_load(policy) for policy in (cmd.policy, cmd.versus) if policy]
     if cmd.scenario:
         setup = load_scenario(cmd.scenario, cmd.robot, catalogue)
     else:
-        setup = free_setup(cmd.robot or "go2", catalogue)
+        # All that can be changed by hand, unless an oracle knows less.
+        catalogue = catalogue or policies[0].catalogue or shipped_catalogue("extended")
+        setup = free_setup(cmd.robot or "go2", catalogue, cmd.ground or FLAT_GROUND)
     # On film, in a scenario, exactly what `horizon eval` has counted.
     exact = bool(cmd.video and cmd.scenario)
     warn_of_pose(cmd.robot, [cmd.policy])
-    policies = filter(None, (cmd.policy, cmd.versus))
-    sessions = [Session(_load(policy), setup, exact) for policy in policies]
+    sessions = [Session(policy, setup, exact) for policy in policies]
     for session in sessions:
         if not cmd.scenario:
             session.drive(np.array(cmd.command or WALK))
@@ -69,7 +72,8 @@ def _check(cmd: PlayCmd) -> None:
     """Refuse what cannot end well, or would be ignored silently."""
     given = [getattr(cmd, flag) for flag in ("versus", "seconds", "size", "fps")]
     for_film = any(value is not None for value in given)
-    films, own = cmd.video or cmd.montage, cmd.scenario or cmd.robot or cmd.catalogue
+    films = cmd.video or cmd.montage
+    own = cmd.scenario or cmd.robot or cmd.catalogue or cmd.ground
     for refused, why in (
         (for_film and not films, "--versus, --seconds, --size, --fps go with --video"),
         (
@@ -79,6 +83,7 @@ def _check(cmd: PlayCmd) -> None:
         (cmd.picture and not cmd.montage, "--picture goes with --montage"),
         (cmd.native and films, "--native opens a window: leave out --video, --montage"),
         (cmd.command and cmd.scenario, "scenarios have commands: leave out --command"),
+        (cmd.ground and cmd.scenario, "scenarios have a ground: leave out --ground"),
         (cmd.montage and own, MONTAGE_ALONE),
     ):
         if refused:

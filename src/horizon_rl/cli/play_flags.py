@@ -25,6 +25,8 @@ class PlayCmd:
     `stand`."""
     robot: str | None = None
     """Preset, intervention (go2+stilts) or MJCF file; without it, go2."""
+    ground: str | None = None
+    """Ground to begin on: flat, or a column of the suite `ground`, as in stairs-8."""
     scenario: str | None = None
     """Scenario of a suite, SUITE:COLUMN[@SEVERITY][#NUMBER]: ood:all@0.5#17."""
     command: tuple[Speed, Speed, Speed] | None = None

@@ -40,6 +40,10 @@ class Ground(ABC):
         """Return how high points [..., 3] are above the surface below them, [...], m."""
         return position[..., 2] - self.height_at(position[..., :2], patch)
 
+    def nearest(self, way: np.ndarray) -> np.ndarray:
+        """Return the shortest of the ways [..., 2] that lead to the same ground."""
+        return way if math.isinf(self.period_m) else _remainder(way, self.period_m)
+
     def on(self, convert: Callable[[np.ndarray], Any]) -> Any:
         """Return what measures heights of tensors: `convert` makes one of an array."""
         return self
@@ -72,6 +76,10 @@ class Flat(Ground):
 
 
 FLAT = Flat()
+
+
+def _remainder(way: np.ndarray, period_m: float) -> np.ndarray:
+    return way - period_m * np.rint(way / period_m)
 
 
 def add_light(spec: mujoco.MjSpec) -> None:

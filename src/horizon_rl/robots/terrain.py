@@ -212,14 +212,37 @@ class Terrain(Ground):
                 ncol=columns,
                 userdata=grid.astype(np.float32).ravel(),
             )
+        self._add_looks(spec)
         spec.worldbody.add_geom(
             name="floor",
             type=mujoco.mjtGeom.mjGEOM_HFIELD,
             hfieldname="patch0",
+            material="ground",
             contype=1,
             conaffinity=0,
-            rgba=[0.93, 0.94, 0.95, 1.0],
         )
+
+    def _add_looks(self, spec: mujoco.MjSpec) -> None:
+        """Checker it in fields of 0.4 m, on which motion and shape show; add a sky."""
+        spec.add_texture(
+            name="sky",
+            type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+            builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+            rgb1=[0.91, 0.93, 0.96],
+            width=8,
+            height=48,
+        )
+        spec.add_texture(
+            name="ground",
+            type=mujoco.mjtTexture.mjTEXTURE_2D,
+            builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+            rgb1=[0.96, 0.96, 0.97],
+            rgb2=[0.86, 0.88, 0.91],
+            width=64,
+            height=64,
+        )
+        material = spec.add_material(name="ground", texrepeat=[12.0, 12.0])
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
 
     def height_at(self, xy: Any, patch: Any = None) -> Any:
         return self.surface.height_at(xy, self.patch if patch is None else patch)

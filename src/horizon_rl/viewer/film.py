@@ -101,7 +101,9 @@ def film_sessions(
             page = Image.new("RGB", (cfg.width, cfg.height), PAPER)
             for number, session in enumerate(sessions):
                 play(session, wanted - done)
-                places[number] += share * (session.place - places[number])
+                left = session.place - places[number]
+                left[:2] = session.robot.ground.nearest(left[:2])
+                places[number] = session.place - (1.0 - share) * left
                 camera = side_view(session.robot, places[number], width / height)
                 shot = studios[number].draw([session.state], camera, session.shown_push)
                 row, column = divmod(number, columns)

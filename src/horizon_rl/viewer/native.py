@@ -16,7 +16,7 @@ from horizon_rl.physics import cores_for_physics
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.body import read_state
 from horizon_rl.viewer.session import Pace, Session
-from horizon_rl.viewer.studio import add_arrow, add_tiles
+from horizon_rl.viewer.studio import add_arrow, add_floor
 
 PUSH_M_S = 1.0
 CLOSING_S = 5.0
@@ -75,7 +75,7 @@ def _show(
             read_state(robot, session.state, data)
             scene, trunk = window.user_scn, data.xpos[robot.trunk_body_id]
             scene.ngeom = 0
-            add_tiles(scene, robot.ground, trunk)
+            add_floor(scene, robot, trunk)
             if (push := session.shown_push) is not None:
                 add_arrow(scene, trunk, push)
         window.sync()

@@ -19,7 +19,8 @@ import numpy as np
 from mujoco import mjtGeom
 
 from horizon_rl.physics import cores_for_physics
-from horizon_rl.robots import Robot
+from horizon_rl.robots import Ground, Robot
+from horizon_rl.robots.terrain import Terrain
 from horizon_rl.support.addresses import page_url
 from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.viewer.body import read_state
@@ -37,6 +38,9 @@ READOUT_S = 0.2
 ROUND = 20
 """Segments of a circle."""
 SKY = (232, 238, 245)
+GROUND = (205, 210, 218)
+SMOOTHING = 0.1
+"""Share of the way to the ground's height that the view rises in a frame."""
 
 
 class Page:
@@ -59,6 +63,8 @@ class Page:
         self._bodies: dict[int, viser.FrameHandle] = {}
         self._robot: Robot | None = None
         self._stopped = False
+        self._relief: viser.MeshHandle | None = None
+        self._level_m = float(session.place[2])
         self._set_stage()
         self.show()
 
@@ -100,20 +106,42 @@ class Page:
                 for frame in self._bodies.values():
                     frame.remove()
                 self._bodies = add_robot(self.server.scene, robot.model)
+                self._lay(robot.ground)
         self._data = data = read_state(robot, state, self._data)
         trunk = data.xpos[robot.trunk_body_id]
         # The robot stays in the middle and the floor goes by: cameras are the user's.
-        origin = np.array((*trunk[:2], robot.ground.height_at(trunk[:2])))
+        # They climb stairs smoothly.
+        ground_m = float(robot.ground.height_at(trunk[:2]))
+        self._level_m += SMOOTHING * (ground_m - self._level_m)
+        origin = np.array((*trunk[:2], self._level_m))
         push = self.session.shown_push
         with self.server.atomic():
             for body, frame in self._bodies.items():
                 frame.position = data.xpos[body] - origin
                 frame.wxyz = data.xquat[body]
             self._floor.position = (*-(trunk[:2] % 1.0), 0.0)
+            if self._relief:
+                self._relief.position = -origin
             self._arrow.visible = push is not None
             if push is not None:
                 ends = arrow_ends(trunk - origin, push)
                 self._arrow.points = np.array([ends], np.float32)
+
+    def _lay(self, ground: Ground) -> None:
+        """Show the ground: a plane's grid, or the relief of a patch."""
+        self._floor.visible = ground.is_plane
+        if self._relief:
+            self._relief.remove()
+            self._relief = None
+        if isinstance(ground, Terrain):
+            corners, faces = relief(ground)
+            self._relief = self.server.scene.add_mesh_simple(
+                "/ground",
+                corners.astype(np.float32),
+                faces.astype(np.uint32),
+                color=GROUND,
+                flat_shading=True,
+            )
 
     def _set_stage(self) -> None:
         server, scene = self.server, self.server.scene
@@ -160,6 +188,21 @@ def _check_address(host: str) -> None:
             f"cannot serve on '{host}': {error.strerror or error}. Accepted: an address "
             "of this machine, as 127.0.0.1 or 0.0.0.0"
         ) from error
+
+
+def relief(ground: Terrain) -> tuple[np.ndarray, np.ndarray]:
+    """Return corners [n, 3] and triangles [m, 3] of a ground's patch, three periods wide."""
+    reach = 1.5 * ground.period_m
+    cells = ground.patches[ground.patch][0].cell_m
+    x, y = (np.arange(-reach, reach + cell / 2.0, cell) for cell in cells)
+    places = np.stack(np.meshgrid(x, y), axis=-1)
+    heights = ground.height_at(places)
+    number = np.arange(heights.size).reshape(heights.shape)
+    near, ahead = number[:-1, :-1].ravel(), number[:-1, 1:].ravel()
+    aside, far = number[1:, :-1].ravel(), number[1:, 1:].ravel()
+    faces = np.stack([near, ahead, far, near, far, aside], axis=1).reshape(-1, 3)
+    corners = np.concatenate([places, heights[..., None]], axis=-1).reshape(-1, 3)
+    return corners, faces
 
 
 def add_robot(

@@ -13,6 +13,7 @@ import viser
 from horizon_rl.domains import Parameter, sample
 from horizon_rl.evaluation.explain import AXES
 from horizon_rl.evaluation.suite import PUSH
+from horizon_rl.physics.terrain import SIZES
 from horizon_rl.policies.load import load_policy
 from horizon_rl.robots import INTERVENTIONS, preset_names
 from horizon_rl.support.errors import InputError, unknown
@@ -21,7 +22,7 @@ from horizon_rl.viewer.levels import compare_levels, read_mastered
 from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.readout import write_readout
 from horizon_rl.viewer.session import KEY_STEP, MAX_COMMAND
-from horizon_rl.viewer.setup import middle_values
+from horizon_rl.viewer.setup import ground_of, middle_values, named_grounds
 
 COMMANDS = ("forward, m/s", "left, m/s", "turn, rad/s")
 KEYS = {"I": (0, 1), "K": (0, -1), "J": (1, 1), "L": (1, -1), "U": (2, 1), "O": (2, -1)}
@@ -111,6 +112,12 @@ class Panel:
             lambda robot: session.change_body(BodyVariant(robot=robot)),
             lambda: session.body.robot,
         )
+        if set(SIZES) <= set(session.values):
+            self._on(
+                gui.add_dropdown("ground", ["", *named_grounds()]),
+                lambda name: name and session.set_values(named_grounds()[name]),
+                lambda: ground_of(session.values),
+            )
         with gui.add_folder("Interventions"):
             for name in INTERVENTIONS:
                 self._on(

@@ -201,8 +201,9 @@ class Session:
 
     @property
     def place(self) -> np.ndarray:
-        """[2] where the trunk is, world x and y, m."""
-        return self.env.backend.state.root_position[0, :2].numpy()
+        """[3] where the trunk is, world x and y, and how high the ground is there, m."""
+        xy = self.env.backend.state.root_position[0, :2].numpy()
+        return np.array((*xy, self.robot.ground.height_at(xy)), np.float32)
 
     @property
     def steps(self) -> int:

@@ -2,16 +2,20 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
+from horizon_rl.evaluation.control import CONTROL
 from horizon_rl.evaluation.suite_file import load_suite
+from horizon_rl.physics.terrain import SIZES
 from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.task import TaskCfg
 from horizon_rl.viewer.body import BodyVariant, parse_body
 from horizon_rl.viewer.levels import Values
 
+FLAT_GROUND = "flat"
 SCENARIO = "SUITE:COLUMN[@SEVERITY][#NUMBER], as in ood:all@0.5#17"
 
 
@@ -34,11 +38,46 @@ class Setup:
     """The scenario's id, for sensor noise of its own."""
 
 
-def free_setup(robot: str, catalogue: Catalogue | None = None) -> Setup:
-    """Put a robot into the middle of the baseline ranges, nothing planned."""
+def free_setup(
+    robot: str, catalogue: Catalogue | None = None, ground: str = FLAT_GROUND
+) -> Setup:
+    """Put a robot into the middle of the baseline ranges, nothing planned.
+
+    Args:
+        robot: Preset, intervention or MJCF file.
+        catalogue: What can be changed; the paper's without it.
+        ground: One of `named_grounds`.
+    """
     catalogue = catalogue or paper_catalogue()
     values = middle_values(catalogue)
+    if ground != FLAT_GROUND:
+        if ground not in named_grounds():
+            raise InputError(unknown("ground", ground, named_grounds()))
+        if not set(SIZES) <= set(catalogue.parameters):
+            raise InputError(
+                f"ground '{ground}' needs the group terrain: take --catalogue extended"
+            )
+        values |= named_grounds()[ground]
     return Setup(body=parse_body(robot), catalogue=catalogue, values=values)
+
+
+@cache
+def named_grounds() -> dict[str, dict[str, np.ndarray]]:
+    """Return values of the group terrain by name: flat, and the columns of `ground`."""
+    columns = {column.name: column.spans for column in load_suite("ground").columns}
+    columns[FLAT_GROUND] = columns.pop(CONTROL)
+    names = (FLAT_GROUND, *(name for name in columns if name != FLAT_GROUND))
+    return {
+        name: {size: np.array([columns[name][size][0].middle]) for size in SIZES}
+        for name in names
+    }
+
+
+def ground_of(values: Values) -> str:
+    """Name the ground that parameters ask for; empty if it has no name."""
+    asked = {size: values.get(size, np.zeros(1)) for size in SIZES}
+    same = (n for n, v in named_grounds().items() if all(v[s] == asked[s] for s in v))
+    return next(same, "")
 
 
 def middle_values(catalogue: Catalogue) -> dict[str, np.ndarray]:

@@ -4,6 +4,7 @@
 
 import copy
 from collections.abc import Sequence
+from math import isinf
 
 import mujoco
 import numpy as np
@@ -51,7 +52,9 @@ class Studio(Canvas):
         super().__init__(self._model, width, height)
         self._scene = mujoco.MjvScene(self._model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = 0
+        # A plane hides the sky, and a height field casts shadows on itself, in stripes.
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = not robot.ground.is_plane
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = robot.ground.is_plane
         self._option = mujoco.MjvOption()
         # Imported files may have collision geoms only, which viewers hide, in group 3.
         own = self._model.geom_group[self._model.geom_bodyid > 0]
@@ -85,7 +88,7 @@ class Studio(Canvas):
                 # Shadows are cast around the light: it goes along with the camera.
                 light.pos[:] = camera.lookat - 4.0 * light.dir
         if tiles:
-            add_tiles(scene, self._robot.ground, camera.lookat)
+            add_floor(scene, self._robot, camera.lookat)
         for number, state in enumerate(states, start=1):
             first, fade = scene.ngeom, PALEST * (1.0 - number / len(states))
             read_state(self._robot, state, data)
@@ -114,14 +117,14 @@ def look_at(
 
 
 def side_view(robot: Robot, place: np.ndarray, aspect: float) -> mujoco.MjvCamera:
-    """Look from the side at a robot that is at a place, x and y, m.
+    """Look from the side at a robot that is at a place, [3] on the ground, m.
 
     A narrow picture (`aspect` is width over height) shows as much as a wide one, from
     further away.
     """
-    height_m = float(robot.ground.height_at(place)) + 0.7 * robot.standing_height_m
+    x, y, ground_m = place.tolist()
     distance_m = DISTANCE_LEGS * max(1.0, 1.25 / aspect) * robot.leg_length_m
-    return look_at((*place.tolist(), height_m), distance_m)
+    return look_at((x, y, ground_m + 0.7 * robot.standing_height_m), distance_m)
 
 
 def _set_stage(vis: mujoco.MjVisual, width: int, height: int) -> None:
@@ -135,7 +138,30 @@ def _set_stage(vis: mujoco.MjVisual, width: int, height: int) -> None:
     vis.map.zfar, vis.map.znear = 30.0, 0.01
 
 
-def add_tiles(scene: mujoco.MjvScene, ground: Ground, lookat_m: np.ndarray) -> None:
+def add_floor(scene: mujoco.MjvScene, robot: Robot, lookat_m: np.ndarray) -> None:
+    """Let the ground go on around a place, and show how it goes by."""
+    if isinf(robot.ground.period_m):
+        _add_tiles(scene, robot.ground, lookat_m)
+    else:
+        _repeat_ground(scene, robot)
+
+
+def _repeat_ground(scene: mujoco.MjvScene, robot: Robot) -> None:
+    """Draw the height field of the robot's patch in the neighbouring periods, too."""
+    floor, kind = robot.model.geom("floor"), mujoco.mjtGeom.mjGEOM_HFIELD
+    look = robot.model.mat(int(floor.matid[0]))
+    around = [np.array((x, y, 0.0)) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y]
+    for step in around:
+        pos = floor.pos + robot.ground.period_m * step
+        geom = _add_geom(scene, kind, floor.size, pos, look.rgba)
+        geom.dataid, geom.matid = int(floor.dataid[0]), look.id
+        geom.specular, geom.shininess = (
+            float(look.specular[0]),
+            float(look.shininess[0]),
+        )
+
+
+def _add_tiles(scene: mujoco.MjvScene, ground: Ground, lookat_m: np.ndarray) -> None:
     """Checker the floor around a place: on a plain one no motion can be seen."""
     half = (TILE_M / 2.0, TILE_M / 2.0, 5e-4)
     first = np.floor(lookat_m[:2] / TILE_M).astype(int) - TILES // 2
