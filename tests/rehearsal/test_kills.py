@@ -64,12 +64,12 @@ def kill_at(pid: int, journal: Path, num_bytes: int, jitter_s: float) -> int:
 @pytest.mark.parametrize("method", ACTIONS)
 def test_killed_at_random_moments_and_resumed_equals_uninterrupted(method, tmp_path):
     # In a process of its own: to fork one that has other tests' threads may hang.
-    command = [sys.executable, __file__, method, str(tmp_path)]
+    command = [sys.executable, __file__, method, str(tmp_path), str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def kill_and_resume(method: str, tmp_path: Path) -> None:
+def kill_and_resume(method: str, tmp_path: Path, kills: int = KILLS) -> None:
     """Kill rehearsals until there were enough kills, comparing all the way."""
     warnings.simplefilter("ignore")  # Torn lines are what this is about.
     rng = random.Random(0)
@@ -87,7 +87,7 @@ def kill_and_resume(method: str, tmp_path: Path) -> None:
     whole = len(journal_bytes)
 
     hits, number = 0, 0
-    while hits < KILLS:
+    while hits < kills:
         run = tmp_path / f"run-{number}"
         number += 1
         status = -signal.SIGKILL
@@ -105,8 +105,8 @@ def kill_and_resume(method: str, tmp_path: Path) -> None:
                 assert so_far == expected[: len(so_far)]
         # Evidence and checkpoints' digests too, to the bit.
         assert (run / JOURNAL).read_bytes() == journal_bytes
-    assert number < KILLS
+    assert number < kills
 
 
 if __name__ == "__main__":
-    kill_and_resume(sys.argv[1], Path(sys.argv[2]))
+    kill_and_resume(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

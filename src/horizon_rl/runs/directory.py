@@ -113,7 +113,7 @@ class RunDirectory:
         self.keep_checkpoints(entries, keep)
         for folder in (self.path, self.path / EVIDENCE):
             remove_aside(folder, alone=True)
-        return keep_phases(self.path, len(entries))
+        return keep_phases(self.path, entries)
 
     def keep_checkpoints(self, entries: Sequence[Entry], count: int) -> None:
         """Delete the checkpoints of phases but the last `count`; 0 keeps all on record.

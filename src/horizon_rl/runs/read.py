@@ -24,7 +24,13 @@ from horizon_rl.runs.paths import (
     phase_name,
 )
 from horizon_rl.runs.results import BeforeAfter, read_results
-from horizon_rl.runs.telemetry import Line, PhaseTimes, read_metrics, read_times
+from horizon_rl.runs.telemetry import (
+    Line,
+    PhaseTimes,
+    read_metrics,
+    read_times,
+    warn_of_lost_lines,
+)
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.reading import read_arrays
 from horizon_rl.support.records import decode
@@ -185,6 +191,7 @@ def read_run(
         if locked:
             warnings.simplefilter("ignore")  # A line being written is not torn.
         replayed = replay(journal)
+    warn_of_lost_lines(folder, times, metrics, replayed.entries)
     arrays, damaged = _read_evidence(folder, len(replayed.entries) if evidence else 0)
     return RunFiles(
         name=name or name_run(replayed.header, folder),

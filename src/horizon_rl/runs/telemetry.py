@@ -4,12 +4,14 @@ Nothing that a run learns depends on it. So a damaged line is left out with a wa
 and never stops a run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 from warnings import warn
 
+from horizon_rl.curriculum import Entry
 from horizon_rl.runs.lines import CHECKSUM, check_line, parse_json, to_line
 from horizon_rl.runs.paths import METRICS, TIMES
 from horizon_rl.support.durable import write_file
@@ -51,19 +53,47 @@ def read_metrics(
     run: Path, num_bytes: int | None = None, *, alive: bool = False
 ) -> list[Line]:
     """Read what iterations measured, oldest first; perhaps only the last bytes."""
-    return _read(run / METRICS, _check_metrics, num_bytes, alive)
+    lines, is_sound = _read(run / METRICS, _check_metrics, num_bytes, alive)
+    numbers = [line.get("number") for line in lines]
+    # Damaged lines have been said.
+    if is_sound and any(
+        type(a) is int and type(b) is int and b != a + 1 for a, b in pairwise(numbers)
+    ):
+        warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
+    return lines
 
 
 def read_times(run: Path, *, alive: bool = False) -> dict[int, PhaseTimes]:
     """Read where the seconds went, by phase; of a phase that ran again, the last."""
-    lines = _read(run / TIMES, _check_times, None, alive)
+    lines, _ = _read(run / TIMES, _check_times, None, alive)
     return {times.phase: times for times in lines}
 
 
-def keep_phases(run: Path, num_phases: int) -> float:
+def warn_of_lost_lines(
+    run: Path, times: Iterable[int], metrics: Sequence[Line], entries: Sequence[Entry]
+) -> None:
+    """Say which file has lost lines at its end.
+
+    An iteration is noted before its phase is judged, and the times after that.
+    """
+    if any(phase >= len(entries) for phase in times):
+        warn(
+            f"{run / TIMES} has times of phases that the journal lacks: lines are missing "
+            f"at its end, and the run goes on from phase {len(entries)}",
+            stacklevel=2,
+        )
+    last = metrics[-1].get("number") if metrics else None
+    done = sum(entry.evidence.iterations for entry in entries)
+    if type(last) is int and last < done:
+        warn(f"{run / METRICS}: lines are missing at its end", stacklevel=2)
+
+
+def keep_phases(run: Path, entries: Sequence[Entry]) -> float:
     """Drop what is of later phases, or damaged; return the seconds of those kept."""
-    times = [t for t in read_times(run).values() if t.phase < num_phases]
-    metrics = [line for line in read_metrics(run) if line["phase"] < num_phases]
+    found, lines = read_times(run), read_metrics(run)
+    warn_of_lost_lines(run, found, lines, entries)
+    times = [t for t in found.values() if t.phase < len(entries)]
+    metrics = [line for line in lines if line["phase"] < len(entries)]
     for name, lines in ((TIMES, map(asdict, times)), (METRICS, metrics)):
         if (run / name).exists():
             write_file(run / name, b"".join(map(to_line, lines)))
@@ -88,8 +118,8 @@ def _read(
     check: Callable[[dict[str, Any]], T],
     num_bytes: int | None,
     alive: bool,
-) -> list[T]:
-    """Read the sound lines of a file; a warning counts the others.
+) -> tuple[list[T], bool]:
+    """Read the sound lines of a file, and whether all are; a warning counts the others.
 
     Args:
         file: May be missing.
@@ -98,16 +128,15 @@ def _read(
         alive: The last line may be half written.
     """
     if not file.is_file():
-        return []
+        return [], True
     with open(file, "rb") as opened:
         first = max(0, file.stat().st_size - num_bytes) if num_bytes else 0
         opened.seek(first)
         *lines, torn = opened.read().split(b"\n")
     found, num_damaged = _sound_lines(lines[1:] if first else lines, check)
-    if num_damaged or (torn and not alive):
-        count = num_damaged + bool(torn and not alive)
+    if count := num_damaged + bool(torn and not alive):
         warn(f"{file}: {count} damaged line(s) left out", stacklevel=3)
-    return found
+    return found, not count
 
 
 def _sound_lines(
