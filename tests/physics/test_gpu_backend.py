@@ -48,10 +48,11 @@ def draw_pool(
     seed: int = 0,
     catalogue: Catalogue | None = None,
 ) -> Pool:
-    """Draw worlds with all groups at one level."""
+    """Draw worlds with all groups at one level; on flat ground."""
     rng = np.random.default_rng(seed)
     catalogue = catalogue or paper_catalogue()
-    levels = AtLevels(dict.fromkeys(catalogue.names, level))
+    groups = [name for name in catalogue.names if name != "terrain"]
+    levels = AtLevels(dict.fromkeys(groups, level))
     return sample_pool(robots, catalogue, levels, n, rng)
 
 

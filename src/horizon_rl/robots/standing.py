@@ -57,9 +57,9 @@ def find_pose(
     hips = np.clip(0.0, low[::3], high[::3])
     fits[..., ::3] = np.abs(hips) <= WIDEST_HIP_RAD
     for pair, fitting in zip(poses, fits, strict=True):
-        ends = [_choose_bend(fitting, low, high, end) for end in (0, 1)]
-        if None not in ends:
-            pose = np.stack([pair[ends[0]]] * 2 + [pair[ends[1]]] * 2)
+        front, hind = (_choose_bend(fitting, low, high, end) for end in (0, 1))
+        if front is not None and hind is not None:
+            pose = np.stack([pair[front]] * 2 + [pair[hind]] * 2)
             pose[:, 0] = hips
             return pose.ravel()
     raise InputError(f"no pose to stand in: {_why_none_fits(poses, fits, low, high)}")
