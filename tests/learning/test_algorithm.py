@@ -17,7 +17,7 @@ from horizon_rl.learning import (
     state_tensors,
     take_snapshot,
 )
-from horizon_rl.learning.update import GuardedAdam
+from horizon_rl.learning.steps import GuardedAdam
 from horizon_rl.support.errors import InputError
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
+from horizon_rl.curriculum.methods import GRAM
 from horizon_rl.runs.find import RUNS
 from horizon_rl.runs.paths import journals_under
 from horizon_rl.support.bounds import NumScenarios
@@ -52,7 +53,7 @@ class TrainCmd:
     policy: PolicyKind | None = None
     """The actor: transformer, mlp, or oracle, which is the preset's usual one and sees
     the parameters of its instance; without it, mlp for smoke and laptop, else the
-    paper's transformer."""
+    paper's transformer. Method gram has an mlp in all presets."""
     init: str | None = None
     """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of
     which the weights are taken and not the counters; or `scratch`. Without it, the
@@ -82,7 +83,7 @@ class TrainCmd:
 def default(args: Sequence[str]) -> TrainCmd:
     """Return the defaults that --preset, --policy or --resume in `args` ask for."""
     flags = ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--preset", "--policy", "--steps", "--minutes"):
+    for flag in ("--preset", "--policy", "--method", "--steps", "--minutes"):
         flags.add_argument(flag)
     flags.add_argument("--resume", type=Path)
     chosen, _ = flags.parse_known_args(args)
@@ -95,7 +96,8 @@ def default(args: Sequence[str]) -> TrainCmd:
         if chosen.policy and chosen.policy not in get_args(PolicyKind):
             raise InputError(unknown("policy", chosen.policy, get_args(PolicyKind)))
         preset = chosen.preset or TrainCmd.preset
-        cfg = preset_cfg(preset, chosen.policy or preset_policy(preset))
+        usual = "mlp" if chosen.method == GRAM else preset_policy(preset)
+        cfg = preset_cfg(preset, chosen.policy or usual)
     if chosen.minutes and not chosen.steps:
         # Whoever asks for minutes wants them all, however many env steps they are.
         cfg = replace(cfg, steps=0)

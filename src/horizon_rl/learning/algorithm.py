@@ -79,6 +79,17 @@ class Scoring(Protocol):
         ...
 
 
+@runtime_checkable
+class Adversarial(Protocol):
+    """What an algorithm has besides if it pushes the robots that it trains."""
+
+    @property
+    def pushes(self) -> Tensor | None:
+        """[n, 2] to add to the trunks' horizontal velocities before the step that the
+        last actions are for, world frame, m/s; None: nobody is pushed."""
+        ...
+
+
 Builder = Callable[[TensorDict, int, int, LearnerCfg, str, Ranks], Algorithm]
 """Makes an algorithm out of the arguments of `build_learner`."""
 B = TypeVar("B", bound=Builder)

@@ -7,8 +7,24 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.learning.algorithm import BUILDERS, Algorithm, register_algorithm
-from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg
+from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg, PpoCfg
 from horizon_rl.learning.distill import MEAN, STD, Distillation, ImitationSteps
+from horizon_rl.learning.gram import Gram
+from horizon_rl.learning.gram_networks import (
+    LATENT,
+    Adversary,
+    ContextEncoder,
+    GramActor,
+    GramCritic,
+)
+from horizon_rl.learning.gram_steps import (
+    HISTORY,
+    PUSH,
+    ROBUST,
+    AdversarySteps,
+    ContextSteps,
+    HistorySteps,
+)
 from horizon_rl.learning.networks import Actor, PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
@@ -61,11 +77,7 @@ def build_ppo(
 ) -> Ppo:
     """Build actor, critic, storage and PPO: see `build_learner`, `GradientSteps`."""
     ppo = cfg.ppo
-    if num_envs < ppo.num_minibatches:
-        raise InputError(
-            f"{num_envs} environments cannot be cut into {ppo.num_minibatches}"
-            " minibatches: use more of these or fewer of those"
-        )
+    _check_minibatches(num_envs, ppo)
     actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps)
     _check_groups(observations, cfg.critic.obs_groups, cfg.critic.privileged_groups)
     critic = PrivilegedCritic(observations, cfg.critic)
@@ -96,6 +108,64 @@ def build_distillation(
     return Distillation(ppo, steps, teachers, cfg.distill)
 
 
+@register_algorithm("gram")
+def build_gram(
+    observations: TensorDict,
+    num_actions: int,
+    num_envs: int,
+    cfg: LearnerCfg,
+    device: str = "cpu",
+    ranks: Ranks = ALONE,
+) -> Gram:
+    """Build GRAM's networks, PPO and what else learns: see `build_learner`."""
+    if ranks.size > 1:
+        raise InputError(
+            f"GRAM trains on one rank, not on {ranks.size}: start it without torchrun"
+        )
+    gram, compiles, groups = cfg.gram, cfg.compiles("update"), cfg.critic
+    _check_minibatches(num_envs, cfg.ppo)
+    _check_groups(observations, groups.obs_groups, groups.privileged_groups)
+    actor = _build_gram_actor(observations, num_actions, cfg)
+    context = ContextEncoder(observations, groups.privileged_groups, gram)
+    critic = GramCritic(observations, groups, gram.latent_dim)
+    adversary = Adversary(observations, cfg.actor.obs_groups, gram)
+    widths = {LATENT: gram.latent_dim, ROBUST: 1, PUSH: 4}
+    widths[HISTORY] = gram.history * actor.obs_dim
+    blank = observations["actor"].new_zeros
+    added = {name: blank(len(observations), width) for name, width in widths.items()}
+    rollout = observations.copy().update(added)
+    storage = SequenceStorage(num_envs, rollout, num_actions, cfg.ppo, False, device)
+    # PPO's optimiser must leave it alone: it learns once PPO is through.
+    actor.history.requires_grad_(False)
+    steps = ContextSteps(actor, critic, context, storage, device, compiles)
+    for part in (actor.history.trunk, actor.history.head, actor.history.epinet):
+        part.requires_grad_(True)
+    return Gram(
+        Ppo(steps),
+        steps,
+        AdversarySteps(adversary, storage, device),
+        HistorySteps(actor, context, storage, device, gram),
+        gram,
+    )
+
+
+def build_policy(
+    observations: TensorDict, num_actions: int, cfg: LearnerCfg, num_steps: int = 24
+) -> Actor:
+    """Build the actor of an algorithm alone, on the CPU: enough to run a policy."""
+    if cfg.algorithm == "gram":
+        return _build_gram_actor(observations, num_actions, cfg)
+    return build_actor(observations, num_actions, cfg.actor, num_steps)
+
+
+def _build_gram_actor(
+    observations: TensorDict, num_actions: int, cfg: LearnerCfg
+) -> GramActor:
+    assert isinstance(cfg.actor, MlpCfg)  # As `LearnerCfg` has checked.
+    _check_groups(observations, cfg.actor.obs_groups)
+    return GramActor(observations, num_actions, cfg.actor, cfg.gram)
+
+
 def build_actor(
     observations: TensorDict, num_actions: int, cfg: ActorCfg, num_steps: int = 24
 ) -> Actor:
@@ -106,6 +176,14 @@ def build_actor(
     if isinstance(cfg, MlpCfg):
         return Actor(observations, num_actions, cfg, cfg.hidden_dims, cfg.activation)
     return TransformerActor(observations, num_actions, cfg, num_steps)
+
+
+def _check_minibatches(num_envs: int, cfg: PpoCfg) -> None:
+    if num_envs < cfg.num_minibatches:
+        raise InputError(
+            f"{num_envs} environments cannot be cut into {cfg.num_minibatches}"
+            " minibatches: use more of these or fewer of those"
+        )
 
 
 def _check_groups(observations: TensorDict, *networks: tuple[str, ...]) -> None:

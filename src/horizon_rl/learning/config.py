@@ -7,6 +7,7 @@ from horizon_rl.support.bounds import (
     HUGE,
     Amount,
     Bounded,
+    Count,
     Positive,
     Share,
     Width,
@@ -183,6 +184,50 @@ class DistillCfg(Bounded):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GramCfg(Bounded):
+    """GRAM: a policy that adapts to its instance as far as it knows it, else is robust.
+
+    Shares are of the run's own env steps. The defaults are the authors', whose actor and
+    PPO are however those of the settings.
+    """
+
+    latent_dim: Width = 8
+    """Numbers that tell actor and critic about the instance; all 0 is the robust mode."""
+    context_dims: Widths = (64, 64)
+    """Hidden layers of the encoder of the privileged groups."""
+    history: Annotated[int, Within(2, 4096)] = 16
+    """Observations that the deployed policy guesses the latent from, the present one
+    included."""
+    history_dims: Widths = (512, 256, 128)
+    """Hidden layers of the encoder of that history."""
+    epinet_dims: tuple[Width, Width] = (16, 16)
+    """Hidden layers of the epinet, which tells what that encoder does not know."""
+    epinet_samples: Annotated[int, Within(2, 4096)] = 8
+    """Epistemic indices: drawn for every minibatch, and drawn once for the policy."""
+    history_rate: Positive = 1e-3
+    """Adam's step size for encoder and epinet of the history."""
+    history_from: Annotated[float, Within(0.01, 0.99)] = 2 / 3
+    """Share from which on only these two learn."""
+    calibrate_from: Annotated[float, Within(0.01, 1.0)] = 0.95
+    """Share from which on nothing learns: how uncertain is usual is measured on whole
+    episodes with mean actions."""
+    push_speed: Amount = 1.0
+    """Largest push of the adversary, m/s; it grows from 0 to `history_from`."""
+    push_rate: Share = 0.05
+    """Share of the steps in robust mode in which the adversary pushes."""
+    adversary_dims: Widths = (512, 256, 128)
+    """Hidden layers of the adversary."""
+    adversary_rate: Positive = 1e-3
+    """The adversary's step size at the start; it then follows its own KL divergence."""
+    adversary_every: Count = 10
+    """Iterations between two updates of the adversary."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require("calibrate_from", self.calibrate_from, self.history_from)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearnerCfg:
     """Everything that learns."""
 
@@ -191,17 +236,27 @@ class LearnerCfg:
     critic: CriticCfg = field(default_factory=CriticCfg)
     """The value network."""
     algorithm: str = "ppo"
-    """What learns from rollouts: ppo, or a name given to `register_algorithm`."""
+    """What learns from rollouts: ppo, gram, or a name given to `register_algorithm`."""
     ppo: PpoCfg = field(default_factory=PpoCfg)
     """Settings of PPO."""
     distill: DistillCfg = field(default_factory=DistillCfg)
     """Method `distill`: how the policy learns from its teachers."""
+    gram: GramCfg = field(default_factory=GramCfg)
+    """Method `gram`: its latent, its adversary, and when it does what."""
     matmul: Literal["tf32", "float32"] = "tf32"
     """How a GPU multiplies matrices of single floats: with inputs rounded to 10 bits,
     or exactly. A CPU is always exact."""
     compile: Literal["none", "task", "update", "all"] = "none"
     """What `torch.compile` compiles on a GPU: the task's part of a step, the loss of an
     update, or both. It rounds differently."""
+
+    def __post_init__(self):
+        is_plain = isinstance(self.actor, MlpCfg) and not self.actor.privileged_groups
+        if self.algorithm == "gram" and not is_plain:
+            raise InputError(
+                "GRAM's actor is an MLP that learns about its instance from a latent; "
+                "accepted: --policy mlp"
+            )
 
     def compiles(self, part: Literal["task", "update"]) -> bool:
         """Tell whether a part is to be compiled."""

@@ -1,11 +1,20 @@
 """The past of n worlds: as raw inputs, which outlive an update, and as a live cache."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from horizon_rl.learning.config import TransformerCfg
+
+
+class Memory(Protocol):
+    """What an actor remembers of n worlds from one step to the next."""
+
+    num_worlds: int
+
+    def reset(self, mask: Tensor) -> None:
+        """End the episodes of the worlds in `mask` [n]: they see nothing older."""
 
 
 class History(NamedTuple):

@@ -1,6 +1,7 @@
 """The networks without a memory: the interface of all actors, an MLP, and the critic."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from rsl_rl.models import MLPModel
@@ -11,7 +12,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from horizon_rl.learning.config import ActorCfg, CriticCfg
-from horizon_rl.learning.history import Cache, History
+from horizon_rl.learning.history import History, Memory
 
 
 class Gaussian(GaussianDistribution):
@@ -101,12 +102,14 @@ class Actor(MLPModel):
     def set_step(self, step: int) -> None:
         """Set the step of the rollout that comes next: a replayed graph counts none."""
 
-    def mean_step(
-        self, obs: TensorDict, memory: Cache | None
-    ) -> tuple[Tensor, Cache | None]:
+    def mean_step(self, obs: TensorDict, memory: Any) -> tuple[Tensor, Memory | None]:
         """Return mean actions [n, -], and the caller's memory for the next step.
 
         The memory of `forward` stays as it is. Without one, no world has a past.
+
+        Args:
+            obs: What worlds show.
+            memory: What the last call returned, or None.
         """
         return self(obs), None
 

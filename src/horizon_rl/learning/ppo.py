@@ -10,6 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.learning.losses import fill_returns
+from horizon_rl.learning.steps import GuardedSteps
 from horizon_rl.learning.update import GradientSteps
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.support.graphs import Recorded
@@ -125,9 +126,7 @@ class Ppo:
             NonFiniteError: A gradient was not finite. The step was refused and so were
                 the later ones; rollout and histories are gone, weights are finite.
         """
-        rows = self.gradient_steps.run(self.learning_rate)
-        if rows[-1]["refused"]:
-            raise self._refuse([bool(row["refused"]) for row in rows])
+        rows = self.take_steps(self.gradient_steps, self.learning_rate)
         first_kl = rows[0]["kl"]
         allowed = MAX_FIRST_KL_BF16 if self.cfg.bf16 else MAX_FIRST_KL
         if self.cfg.check_first_kl and not abs(first_kl) < allowed:
@@ -142,11 +141,20 @@ class Ppo:
         # ratio from 1. Upstream merges those of all ranks.
         obs = self.storage.observations.flatten(0, 1)
         for model in self.models.values():
-            _update_normalizer(model, obs)
+            update_normalizer(model, obs)
         self.storage.clear()
-        figures = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
-        del figures["refused"], figures["learning_rate"]
-        return figures | {"first_kl": first_kl, "learning_rate": rate}
+        return mean_figures(rows) | {"first_kl": first_kl, "learning_rate": rate}
+
+    def take_steps(self, steps: GuardedSteps, rate: float) -> list[dict[str, float]]:
+        """Take all of an update's steps; return the figures of every minibatch.
+
+        Raises:
+            NonFiniteError: As in `update`.
+        """
+        rows = steps.run(rate)
+        if rows[-1]["refused"]:
+            raise self._refuse([bool(row["refused"]) for row in rows])
+        return rows
 
     @torch.no_grad()
     def _act_at(self, step: int) -> None:
@@ -201,7 +209,14 @@ class Ppo:
         )
 
 
-def _update_normalizer(model: MLPModel, obs: TensorDict) -> None:
+def mean_figures(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Return the means of minibatches' figures that are about the loss."""
+    figures = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+    del figures["refused"], figures["learning_rate"]
+    return figures
+
+
+def update_normalizer(model: MLPModel, obs: TensorDict) -> None:
     """Learn the observations' statistics, in the tensors that recorded steps read."""
     normalizer: Any = model.obs_normalizer
     std = normalizer._std

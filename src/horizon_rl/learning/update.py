@@ -1,22 +1,17 @@
-"""The gradient steps of a PPO update, which stay on the device until the last one."""
+"""PPO's loss of a minibatch, and the gradient steps along it."""
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from rsl_rl.models import MLPModel
-from torch import Tensor, nn
+from torch import Tensor
 
-from horizon_rl.learning.losses import (
-    adapted_rate,
-    surrogate_loss,
-    value_loss,
-    weighted_mean,
-)
+from horizon_rl.learning.losses import surrogate_loss, value_loss, weighted_mean
 from horizon_rl.learning.networks import Actor
+from horizon_rl.learning.steps import GuardedAdam, GuardedSteps
 from horizon_rl.learning.storage import Minibatch, SequenceStorage
-from horizon_rl.support.graphs import Recorded, compiled
 from horizon_rl.support.ranks import Ranks
 
 LOSS_FIGURES = ("surrogate", "value_loss", "entropy", "kl", "std", "clip_fraction")
@@ -43,61 +38,10 @@ class ExtraLoss(Protocol):
         ...
 
 
-class GuardedAdam(torch.optim.Adam):
-    """Fused Adam that leaves everything as it is while `found_inf` is 1.
+class GradientSteps(GuardedSteps):
+    """The steps of a PPO update."""
 
-    `found_inf` is how torch's gradient scaler tells the fused kernel to skip a step:
-    the kernel reads it on the device. The rate is a tensor for the same reason.
-    """
-
-    found_inf: Tensor
-
-    def __init__(self, models: Mapping[str, nn.Module], lr: float, device: str):
-        """Optimise all parameters of models, which are known by name."""
-        self._models = models
-        params = [p for model in models.values() for p in model.parameters()]
-        # A CUDA graph may record a step; torch's warning is for when none does.
-        on_gpu = torch.device(device).type == "cuda"
-        rate = torch.tensor(lr, device=device)
-        super().__init__(params, lr=rate, fused=True, capturable=on_gpu)
-        self._warned_capturable_if_run_uncaptured = True
-        self.found_inf = torch.zeros((), device=device)
-        # Torch makes the moments at the first step. Made now, there is one set of
-        # tensors from the start for snapshots and checkpoints to hold.
-        for param in params:
-            self.state[param] = {
-                "step": torch.zeros((), device=device),
-                "exp_avg": torch.zeros_like(param),
-                "exp_avg_sq": torch.zeros_like(param),
-            }
-
-    @property
-    def rate(self) -> Tensor:
-        """The learning rate, a scalar on the device; write into it to change it."""
-        return self.param_groups[0]["lr"]
-
-    def step_unless(self, idle: Tensor) -> None:
-        """Take a step, but none where `idle` is true: nor does momentum go on."""
-        refused = self.found_inf.clone()
-        self.found_inf.copy_(torch.maximum(refused, idle))
-        self.step()
-        self.found_inf.copy_(refused)
-
-    def named_tensors(self) -> dict[str, Tensor]:
-        """Return the step counter and the moments of every parameter."""
-        return {
-            f"adam.{prefix}.{name}.{key}": value
-            for prefix, model in self._models.items()
-            for name, param in model.named_parameters()
-            for key, value in self.state[param].items()
-        }
-
-
-class GradientSteps:
-    """Takes one step per minibatch, along gradients averaged over the ranks."""
-
-    loss_figures: tuple[str, ...] = LOSS_FIGURES
-    """Figures that `loss` returns, without those of extra losses."""
+    loss_figures = LOSS_FIGURES
 
     def __init__(
         self,
@@ -109,63 +53,22 @@ class GradientSteps:
         extra_losses: tuple[ExtraLoss, ...] = (),
         compiles: bool = False,
         optimizer: GuardedAdam | None = None,
+        others: Mapping[str, MLPModel] | None = None,
     ):
-        """Allocate all that recorded steps read and write.
-
-        The storage brings the settings of PPO. With `compiles`, a GPU compiles the loss.
-        An `optimizer` of both networks may be that of other steps.
-        """
-        self.actor, self.critic, self.storage = actor, critic, storage
-        self.cfg, self.ranks, self.extra_losses = storage.cfg, ranks, extra_losses
-        self.models: dict[str, MLPModel] = {"actor": actor, "critic": critic}
-        for model in self.models.values():
-            model.to(device)
-        self.device = torch.device(device)
-        # On the device: recorded steps read what it is at the time.
-        self.entropy_coef = torch.tensor(self.cfg.entropy_coef, device=device)
-        self._params = [*actor.parameters(), *critic.parameters()]
-        self.optimizer = optimizer or GuardedAdam(
-            self.models, self.cfg.learning_rate, device
-        )
+        """See `GuardedSteps`; `others` are networks that both of these learn through."""
+        self.actor, self.critic, self.extra_losses = actor, critic, extra_losses
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
-        self._loss_figures = (*self.loss_figures, *extra_figures)
-        norms = "actor_grad_norm", "critic_grad_norm"
-        self._columns = (*self._loss_figures, *norms, "learning_rate", "refused")
-        # Two recordings: ranks average in between, which none should contain.
-        self.compute_gradients = Recorded(self._compute_gradients, device)
-        self.apply_gradients = Recorded(self._apply_gradients, device)
-        self._compiled_loss = compiled(self.loss, device, compiles)
-        self.ids = torch.zeros(storage.minibatch_size, dtype=torch.long, device=device)
-        """The current minibatch."""
-        self._figures_row = torch.zeros(len(self._columns), device=device)
-        sizes = [param.numel() for param in self._params] + [len(self._loss_figures)]
-        self.gradient_and_figures = torch.zeros(sum(sizes), device=device)
-        """A minibatch's gradient, then the figures of its loss."""
-        *gradients, self._figures = self.gradient_and_figures.split(sizes)
-        self._gradients = [
-            flat.view_as(param)
-            for flat, param in zip(gradients, self._params, strict=True)
-        ]
+        self.loss_figures = (*self.loss_figures, *extra_figures)
+        # On the device: recorded steps read what it is at the time.
+        self.entropy_coef = torch.tensor(storage.cfg.entropy_coef, device=device)
+        models = {"actor": actor, "critic": critic, **(others or {})}
+        super().__init__(models, storage, device, ranks, compiles, optimizer)
+        self.models: dict[str, MLPModel] = models
 
     def run(self, learning_rate: float) -> list[dict[str, float]]:
-        """Take all steps of an update; return figures of every minibatch.
-
-        Besides those of the loss: norms of the gradients before clipping, the learning
-        rate of the step, and whether a gradient was `refused` up to it.
-        """
-        self.optimizer.rate.fill_(learning_rate)
-        self.optimizer.found_inf.zero_()
         if self.cfg.bf16:
             self.recompute_log_probs()
-        table = []
-        for ids in self.storage.minibatch_ids():
-            self.ids.copy_(ids)
-            self.compute_gradients()
-            self.ranks.average(self.gradient_and_figures)
-            self.apply_gradients()
-            table.append(self._figures_row.clone())
-        rows = torch.stack(table).tolist()  # The one time that the host waits.
-        return [dict(zip(self._columns, row, strict=True)) for row in rows]
+        return super().run(learning_rate)
 
     @torch.no_grad()
     def recompute_log_probs(self) -> None:
@@ -249,39 +152,3 @@ class GradientSteps:
             enabled=self.cfg.bf16,
             cache_enabled=False,
         )
-
-    def _compute_gradients(self) -> None:
-        loss, figures = self._compiled_loss(self.storage.minibatch(self.ids))
-        self.optimizer.zero_grad()
-        loss.backward()
-        # Any: a gradient may be none at all, but not after a backward pass.
-        computed: list[Any] = [param.grad for param in self._params]
-        computed += [figures[name].detach() for name in self._loss_figures]
-        flat = [value.flatten() for value in computed]
-        torch.cat(flat, out=self.gradient_and_figures)
-
-    @torch.no_grad()
-    def _apply_gradients(self) -> None:
-        """Take a step along the computed gradient, and write the row of figures."""
-        cfg, rate = self.cfg, self.optimizer.rate
-        figures: dict[str, Tensor] = {}
-        figures.update(zip(self._loss_figures, self._figures, strict=True))
-        if cfg.schedule == "adaptive":
-            low, high = cfg.min_learning_rate, cfg.max_learning_rate
-            rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, low, high))
-        for param, gradient in zip(self._params, self._gradients, strict=True):
-            param.grad = gradient
-        for name, model in self.models.items():
-            norm = nn.utils.clip_grad_norm_(model.parameters(), cfg.max_grad_norm)
-            figures[f"{name}_grad_norm"] = norm
-            # Once refused, always refused: until the host knows, nothing may follow.
-            refused = torch.maximum(self.optimizer.found_inf, ~norm.isfinite())
-            self.optimizer.found_inf.copy_(refused)
-        if self.storage.weights is None:
-            self.optimizer.step()
-        else:
-            # All weights may be 0. As norms, since all ranks must do the same.
-            norms = [figures[f"{name}_grad_norm"] for name in self.models]
-            self.optimizer.step_unless(torch.stack(norms).sum() == 0.0)
-        figures |= {"learning_rate": rate, "refused": self.optimizer.found_inf}
-        self._figures_row.copy_(torch.stack([figures[name] for name in self._columns]))

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning.algorithm import check_tensors
-from horizon_rl.learning.build import build_actor
+from horizon_rl.learning.build import build_policy
 from horizon_rl.learning.checkpoint import (
     Checkpoint,
     CheckpointRecord,
     load_checkpoint,
 )
 from horizon_rl.learning.config import LearnerCfg
-from horizon_rl.learning.history import Cache
+from horizon_rl.learning.history import Memory
 from horizon_rl.learning.networks import Actor
 from horizon_rl.physics import privileged_numbers
 from horizon_rl.runs.checkpoints import verify_checkpoint
@@ -34,7 +34,7 @@ class LearnedPolicy:
 
     def __init__(self, actor: Actor):
         self._actor = actor
-        self._memory: Cache | None = None
+        self._memory: Memory | None = None
 
     def reset(self, mask: Tensor) -> None:
         """Forget the past of the worlds in `mask` [n]."""
@@ -96,7 +96,7 @@ def load_actor(
             catalogue = decode(Catalogue, record.catalogue)
             widths["privileged"] = len(list(privileged_numbers(catalogue)))
         shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
-        actor = build_actor(TensorDict(shapes, [1]), NUM_ACTIONS, cfg.actor, num_steps)
+        actor = build_policy(TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps)
         check_tensors(weights, actor.state_dict())
     except InputError as error:
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from horizon_rl.learning import Actor, TransformerActor
+from horizon_rl.learning import Actor, GramActor, TransformerActor
 from horizon_rl.learning.attention import rotate, rotation_table, visible
 from horizon_rl.policies.onnx_file import seal
 
@@ -94,10 +94,37 @@ class OnnxMlp(nn.Module):
         return self.act(obs), cache.clone(), (valid + 1).clamp(max=0)
 
 
+class OnnxGram(nn.Module):
+    """One step of one robot; the cache has its last normalised observations."""
+
+    slots: Tensor
+
+    def __init__(self, actor: GramActor):
+        super().__init__()
+        self.window = actor.window
+        self.register_buffer("slots", torch.arange(actor.window))
+        self.cache_shape = (1, actor.window, actor.obs_dim)
+        self.normalizer = copy.deepcopy(actor.obs_normalizer)
+        self.history, self.mlp = copy.deepcopy(actor.history), copy.deepcopy(actor.mlp)
+
+    def forward(
+        self, obs: Tensor, cache: Tensor, valid: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Act once; of `cache` [1, window, inputs] the last `valid` [1] steps count."""
+        seen = self.normalizer(obs)
+        known = self.slots >= self.window - valid.unsqueeze(1)
+        past = torch.where(known.unsqueeze(-1), cache, 0.0)
+        window = torch.cat((past, seen.unsqueeze(1)), dim=1)
+        latent = self.history.trusted(window.flatten(1))
+        action = self.mlp(torch.cat((seen, latent), dim=1))
+        return action, window[:, 1:], (valid + 1).clamp(max=self.window)
+
+
 # Any: each takes actors of its own kind.
 SINGLE_STEPS: dict[str, Callable[[Any], nn.Module]] = {
     "transformer": OnnxTransformer,
     "mlp": OnnxMlp,
+    "gram": OnnxGram,
 }
 """By an actor's kind, what makes the module that is exported of it."""
 

@@ -19,6 +19,7 @@ from horizon_rl.curriculum import (
     choose_method,
 )
 from horizon_rl.curriculum.entry import is_on_hold, last_commit
+from horizon_rl.curriculum.methods import GRAM
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
 from horizon_rl.rehearsal.worlds import EPISODES, SyntheticLearner, SyntheticWorlds
@@ -60,6 +61,11 @@ class RehearsalCfg(MethodCfgs):
     def __post_init__(self):
         super().__post_init__()
         check_method(self.method)
+        if self.method == GRAM:
+            raise InputError(
+                "gram is a way to learn at one level, and the synthetic learner has its "
+                "own: rehearse fixed instead"
+            )
 
     def make_method(self, catalogue: Catalogue) -> Method:
         """Return the curriculum's method with its settings."""

@@ -44,13 +44,15 @@ class TrainCfg(MethodCfgs):
     feasibility-only, no-rollback and no-restore; automatic domain randomisation (adr),
     one difficulty moved by success and failure (scalar-adr), the widest distribution under
     which enough episodes succeed (doraemon), instances met again by what is learnt from
-    them (plr), teachers (distill); or a control: fixed, linear, wide, base."""
+    them (plr), teachers (distill), adaptation with a robust mode to fall back to (gram);
+    or a control: fixed, linear, wide, base."""
     groups: str = "core"
     """Domain groups to widen: core, full, or names with commas between them."""
     levels: str = ""
     """Groups that stay at a level, as in contact=0.5,reset=0.2; they are not widened.
     All others that are not widened stay at the baseline. One number alone, as in 0.5,
-    is the level at which `fixed` trains all its groups, or at which `linear` ends."""
+    is the level at which `fixed` and `gram` train all their groups, or at which `linear`
+    ends."""
     teachers: tuple[str, ...] = ()
     """Method `distill`: shipped policies, runs or checkpoints, each of which labels worlds
     of its own domain: the levels it was trained at, or levels after an @, as in
@@ -109,6 +111,10 @@ class TrainCfg(MethodCfgs):
         rows = self.num_envs * self.rows_per_env
         require("num_envs times rows_per_env", rows, 1, MAX_ROWS)
         check_method(self.method)
+        if self.method == "gram":
+            # A method of training in the first place: it brings its algorithm.
+            learner = replace(self.learner, algorithm="gram")
+            object.__setattr__(self, "learner", learner)
 
     @property
     def num_probed(self) -> int:
@@ -162,14 +168,16 @@ class TrainCfg(MethodCfgs):
             teachers: Those that the settings name.
         """
         self._check_teachers(teachers)
+        self._check_parts()
         cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
             cfg = replace(cfg, gates=replace(cfg.gates, preservation=False))
         level = self.clock_level
         if level is None:
-            # What `fixed` has no level of its own for stays at the baseline.
-            level = 0.0 if self.method == "fixed" else 1.0
+            # What has no level among those that are named stays at the baseline.
+            stays = self.method == "fixed" or (self.method == "gram" and self.levels)
+            level = 0.0 if stays else 1.0
         return choose_method(
             self.method,
             cfg,
@@ -195,15 +203,28 @@ class TrainCfg(MethodCfgs):
         if self.learner.distill.ppo_from is not None and not self.steps:
             raise InputError("--learner.distill.ppo-from is a share of --steps: set it")
 
+    def _check_parts(self) -> None:
+        """Refuse a budget in which GRAM would not come to calibrate its policy."""
+        if self.learner.algorithm != "gram":
+            return
+        phase = self.iterations * self.steps_per_iteration
+        phase += self.num_probed * self.task.max_steps
+        least = ceil(phase / (1.0 - self.learner.gram.history_from))
+        if self.steps < least:
+            raise InputError(
+                "GRAM divides the run's --steps between its parts, and the last must "
+                f"outlast a phase: they are {self.steps}; accepted: {least} or more"
+            )
+
     @property
     def clock_level(self) -> float | None:
-        """Where `fixed` stays or `linear` ends, if `levels` are one number."""
+        """Where a fixed level is or `linear` ends, if `levels` are one number."""
         try:
             level = float(self.levels)
         except ValueError:
             return None
         require("levels", level, 0.0, 1.0)
-        return level if self.method in ("fixed", "linear") else None
+        return level if self.method in ("fixed", "linear", "gram") else None
 
 
 def fixed_levels(cfg: TrainCfg, catalogue: Catalogue) -> dict[str, float]:
@@ -217,7 +238,7 @@ def widened_groups(cfg: TrainCfg, catalogue: Catalogue) -> tuple[str, ...]:
         raise InputError("method fixed needs --levels, as in 0.5 or mass=0.5,com=0.2")
     fixed = fixed_levels(cfg, catalogue)
     groups = tuple(g for g in catalogue.select(cfg.groups) if g not in fixed)
-    if not groups and cfg.method not in ("base", "fixed"):
+    if not groups and cfg.method not in ("base", "fixed", "gram"):
         raise InputError(
             f"levels '{cfg.levels}' fix all of the groups '{cfg.groups}': method "
             f"{cfg.method} has none left to widen"

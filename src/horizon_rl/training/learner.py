@@ -11,6 +11,7 @@ from horizon_rl.curriculum import State
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning import (
     Actor,
+    Adversarial,
     Scoring,
     build_learner,
     load_state_tensors,
@@ -27,7 +28,7 @@ from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
 from horizon_rl.training.config import fixed_levels
 from horizon_rl.training.protocols import Iteration, Learner
-from horizon_rl.training.transfer import fit_catalogue, let_see
+from horizon_rl.training.transfer import fit_catalogue, let_adapt, let_see
 from horizon_rl.training.worlds import SimulatedWorlds
 
 RECENT = 100
@@ -67,6 +68,7 @@ class TorchLearner(Learner):
 
     def iterate(self, worlds: SimulatedWorlds) -> Iteration:
         algorithm, env = self.algorithm, worlds.env
+        adversary = algorithm if isinstance(algorithm, Adversarial) else None
         timer = LapTimer(env.device)
         total, before = (
             torch.zeros((), device=env.device),
@@ -75,6 +77,8 @@ class TorchLearner(Learner):
         with torch.no_grad(), cores_for_physics(env.backend):
             for _ in range(self.num_steps):
                 actions = algorithm.act(worlds.observations)
+                if adversary and adversary.pushes is not None:
+                    env.backend.push(adversary.pushes)
                 observations, reward, done, extras = worlds.step(actions)
                 algorithm.process_env_step(observations, reward, done, extras)
                 total += reward.mean()
@@ -157,7 +161,7 @@ class TorchLearner(Learner):
         """Take over what a checkpoint has learnt; its counters are in the record.
 
         With `refit`, its catalogue may have other parameters than the run's, and an
-        oracle may take over from a policy that sees none.
+        oracle, or GRAM, may take over from a policy that sees none.
         """
         checkpoint = read_checkpoint(folder)
         tensors = checkpoint.tensors
@@ -166,6 +170,7 @@ class TorchLearner(Learner):
                 theirs = decode(Catalogue, checkpoint.record.catalogue)
                 tensors = fit_catalogue(tensors, theirs, self.catalogue)
                 tensors = let_see(tensors, state_tensors(self.algorithm))
+                tensors = let_adapt(tensors, state_tensors(self.algorithm))
             load_state_tensors(self.algorithm, tensors)
         except InputError as error:
             raise InputError(f"{folder} is of another policy: {error}") from error

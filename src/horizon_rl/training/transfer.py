@@ -60,3 +60,32 @@ def let_see(
             blind = values.shape[1] - tensors[name].shape[1]
             seen[name] = pad(tensors[name], (0, max(blind, 0)))
     return seen
+
+
+def let_adapt(
+    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Give the weights of a policy that has no latent to a learner of GRAM.
+
+    The latent gets zeros in the layers that read it: the actor begins by acting as the
+    policy did, in both modes. The critic keeps what it knows of observations, but not of
+    parameters, which its own encoder told it. The optimiser is a fresh one.
+
+    Args:
+        tensors: A learner's state, see `state_tensors`; as it is if it is GRAM's.
+        own: The state of the learner that takes it.
+    """
+    first = "actor.mlp.0.weight"
+    if "context.mlp.0.weight" not in own.keys() - tensors.keys():
+        return dict(tensors)
+    if first not in tensors:
+        return dict(tensors)
+    latent = own[first].shape[1] - tensors[first].shape[1]
+    fitted = {}
+    for name, values in own.items():
+        found = tensors.get(name, values)
+        if name in tensors and name.endswith(".mlp.0.weight"):
+            found = pad(found[:, : values.shape[1] - latent], (0, latent))
+        if not name.startswith("adam."):
+            fitted[name] = found
+    return fitted

@@ -25,7 +25,9 @@ ABLATIONS = ("joint", "feasibility-only", "no-rollback", "no-restore")
 """Of the paper's rule, each with one setting changed."""
 CONTROLS = ("fixed", "linear", "wide", "base")
 """Levels by the clock."""
-VARIANTS = (*ABLATIONS, *CONTROLS)
+GRAM = "gram"
+"""One level throughout, as of `fixed`: what is new about it is how it learns."""
+VARIANTS = (*ABLATIONS, *CONTROLS, GRAM)
 """Names that stand for settings of a registered method."""
 
 
@@ -70,13 +72,14 @@ def choose_method(
         early: Looks at a running phase, for HORIZON and the paper's rule.
         plan: What the run allows, for methods with settings that follow from it.
         clock_phases: Phases in which `linear` goes from level 0 to its end.
-        clock_level: Where `linear` ends, and where `fixed` stays.
+        clock_level: Where `linear` ends, and where `fixed` and `gram` stay.
         teachers: Whom `distill` learns from.
     """
     check_method(name)
     require("clock_phases", clock_phases, 1, whole=True)
     clocks = {
         "fixed": ClockCfg(start=clock_level),
+        GRAM: ClockCfg(start=clock_level),
         "linear": ClockCfg(rise=clock_level / clock_phases, end=clock_level),
         "wide": ClockCfg(start=1.0),
         "base": ClockCfg(),
