@@ -90,7 +90,7 @@ def test_search_finds_a_guide(page, address):
     page.goto(f"{address}/index.html")
     page.locator("input.md-search__input").click()
     page.keyboard.type("latency")
-    found = page.locator("a.md-search-result__link[href*='own-domain']").first
+    found = page.locator("a.md-search-result__link").first
     found.wait_for()
     # Guides come before the files that they link to.
     first = page.locator("a.md-search-result__link").first

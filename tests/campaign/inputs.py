@@ -130,7 +130,10 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         return parse_line(f"train --config {shlex.quote(str(config))}")
 
     def flags_of_line() -> Any:
-        return [parse_line(each) for each in line.read_text().splitlines()]
+        return [
+            parse_line(each)
+            for each in line.read_text(errors="surrogateescape").splitlines()
+        ]
 
     def kept() -> Any:
         key = cached.parent.name + cached.stem

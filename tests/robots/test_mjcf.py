@@ -2,6 +2,7 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -298,6 +299,22 @@ def test_a_file_that_is_no_robot_is_refused(text, message, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_mjcf(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('pos="0 0 -0.23">', 'pos="-1e308 0 -0.23">'),
+        ('pos="0 0 -0.23">', 'pos="0 0 9223372036854775808">'),
+        ('size="0.02"', 'size="10"'),
+    ],
+)
+def test_a_robot_out_of_all_proportion_is_refused(old, new, tmp_path):
+    text = (Path(__file__).parents[2] / "examples/own_robot.xml").read_text()
+    assert old in text
+    (tmp_path / "robot.xml").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match="the length of a|no pose to stand in"):
+        load_mjcf(tmp_path / "robot.xml")
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path):

@@ -150,6 +150,15 @@ def test_decision_that_does_not_follow_from_its_evidence_is_refused(path):
         replay(path)
 
 
+def test_forged_line_without_a_reason_is_refused(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = parse_line(lines[2], "line")
+    del record["proposal"]["reason"]
+    path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
+    with pytest.raises(JournalError, match="journal.jsonl:3: .*None is not a string"):
+        replay(path)
+
+
 def test_empty_journal_is_an_error(path):
     path.write_bytes(b"")
     with pytest.raises(JournalError, match="empty, or cut off"):

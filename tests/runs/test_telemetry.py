@@ -193,6 +193,7 @@ def test_training_goes_on_beside_damaged_telemetry(tmp_path, capsys):
     [
         ("journal.jsonl", -1, "has times of phases that the journal lacks"),
         ("metrics.jsonl", -1, "metrics.jsonl: lines are missing at its end"),
+        ("metrics.jsonl", 0, "metrics.jsonl: lines are missing or doubled"),
         ("metrics.jsonl", 1, "metrics.jsonl: lines are missing or doubled"),
     ],
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from horizon_rl.robots.morphology import JOINT_NAMES
 from horizon_rl.robots.standing import TURN, find_pose, turns_into, why_no_stance
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,8 @@ def choose_pose(
     Returns:
         It, the joints with angles counted around it, and in words where it is from.
     """
+    for name, length_m in (("thigh", stands.thigh_m), ("calf", stands.calf_m)):
+        require(f"the length of a {name}", length_m, 0.001, 100.0)
     if given is not None:
         pose = np.asarray(given, dtype=float)
         joints = joints.counted_around(pose)

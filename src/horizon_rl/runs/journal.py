@@ -249,6 +249,7 @@ def _verify(
     if proposal is None:
         raise JournalError(f"{where}: a phase on record after the run's end")
     line = decode_record(_Line, record, where)
+    reason = decode_record(str, line.proposal.get("reason"), where)
     if field := _first_difference(line.proposal, proposal, method):
         raise JournalError(
             f"{where}: the phase on record ({line.proposal.get('phase')}) is not the one "
@@ -262,7 +263,7 @@ def _verify(
             f"(another {field})"
         )
     return state, Entry(
-        proposal=replace(proposal, reason=line.proposal["reason"]),
+        proposal=replace(proposal, reason=reason),
         evidence=line.evidence,
         decision=line.decision,
         checkpoint=line.checkpoint,

@@ -53,8 +53,12 @@ def read_metrics(
     run: Path, num_bytes: int | None = None, *, alive: bool = False
 ) -> list[Line]:
     """Read what iterations measured, oldest first; perhaps only the last bytes."""
+    if not (run / METRICS).is_file():
+        return []
     lines, is_sound = _read(run / METRICS, _check_metrics, num_bytes, alive)
     numbers = [line.get("number") for line in lines]
+    if num_bytes is None or (run / METRICS).stat().st_size <= num_bytes:
+        numbers = [0, *numbers]
     # Damaged lines have been said.
     if is_sound and any(
         type(a) is int and type(b) is int and b != a + 1 for a, b in pairwise(numbers)
