@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from horizon_rl.grid.job import Ended, Files, Job, Message, Started, run_job
@@ -26,6 +27,11 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # We say who died.
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+
+# As `ray start` does, but a program that joins its cluster does not.
+TOKEN = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"
+if "RAY_AUTH_TOKEN" in os.environ or Path(TOKEN).exists():
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 with needs_extra("grid"):
     import ray
