@@ -62,7 +62,7 @@ def changed(before, after) -> set[str]:
 
 
 def test_epinet_against_a_hand_computation():
-    net = Epinet(1, GramCfg(latent_dim=2, epinet_dims=(1, 1)), gain=1.0)
+    net: Any = Epinet(1, GramCfg(latent_dim=2, epinet_dims=(1, 1)), gain=1.0)
     _, second, _, last = net.rest
     with torch.no_grad():
         net.first.weight.copy_(torch.tensor([[1.0, 1.0, 1.0]]))
@@ -153,7 +153,7 @@ def test_only_robust_worlds_are_pushed_and_halves_swap():
                 sizes.append(size[pushed.bool()])
                 learner.process_env_step(obs, *rest)
             learner.compute_returns(obs)
-        robust.append(mode.clone())
+        robust.append(learner._robust.squeeze(1).clone())
         learner.update()
     assert torch.equal(robust[0], (torch.arange(32) >= 16).float())
     assert torch.equal(robust[1], 1.0 - robust[0])
