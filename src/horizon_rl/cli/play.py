@@ -17,6 +17,7 @@ from horizon_rl.cli.common import (
 from horizon_rl.cli.play_flags import PlayCmd
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.policies.shipped import model_names
+from horizon_rl.runs.find import trained_runs
 from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("viewer"):
@@ -61,21 +62,27 @@ def run(cmd: PlayCmd) -> None:
             end, error = session.describe_end(), session.readout().error
             print(f"{session.policy.name}: {end}, error {error:.2f} m/s")
         return
-    sessions[0].auto_reset = True
+    for session in sessions:
+        session.auto_reset = True
     try:
-        _play(cmd, sessions[0])
+        _play(cmd, *sessions)
     except KeyboardInterrupt:
         print("bye")
 
 
 def _check(cmd: PlayCmd) -> None:
     """Refuse what cannot end well, or would be ignored silently."""
-    given = [getattr(cmd, flag) for flag in ("versus", "seconds", "size", "fps")]
+    given = [getattr(cmd, flag) for flag in ("seconds", "size", "fps")]
     for_film = any(value is not None for value in given)
     films = cmd.video or cmd.montage
     own = cmd.scenario or cmd.robot or cmd.catalogue or cmd.ground
     for refused, why in (
-        (for_film and not films, "--versus, --seconds, --size, --fps go with --video"),
+        (for_film and not films, "--seconds, --size, --fps go with --video"),
+        (cmd.versus and cmd.native, "--native shows one policy: leave out --versus"),
+        (
+            cmd.versus and cmd.ground and not cmd.video,
+            "--versus on another --ground is for films: add --video, or leave out --ground",
+        ),
         (
             cmd.versus and cmd.montage,
             "--versus films one scenario: leave out --montage",
@@ -105,7 +112,7 @@ def _load(text: str) -> EvaluatedPolicy:
     return load_policy(source, name or Path(source).name)
 
 
-def _play(cmd: PlayCmd, session: Session) -> None:
+def _play(cmd: PlayCmd, session: Session, rival: Session | None = None) -> None:
     if cmd.native:
         from horizon_rl.viewer.native import HELP, play_native
 
@@ -117,8 +124,9 @@ def _play(cmd: PlayCmd, session: Session) -> None:
         from horizon_rl.viewer.panel import Panel
 
     source = split_name(cmd.policy)[1]
-    page = Page(session, cmd.host, cmd.port)
-    Panel(page, [*dict.fromkeys((source, *model_names(), STAND))], source)
+    page = Page(session, cmd.host, cmd.port, rival)
+    runs = map(str, trained_runs())
+    Panel(page, [*dict.fromkeys((source, *model_names(), STAND, *runs))], source)
     print(f"playing on {page.url}  (Ctrl-C ends it)", flush=True)
     page.run()
 

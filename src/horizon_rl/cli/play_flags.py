@@ -35,7 +35,7 @@ class PlayCmd:
     video: Path | None = None
     """File to film into, .mp4 or .gif, in place of playing; needs no screen."""
     versus: str | None = None
-    """Another policy, filmed beside the first under the same scenario."""
+    """Another policy beside the first, in the same physics under the same commands."""
     montage: bool = False
     """Film and draw the paper's seven robots, to --video and --picture."""
     picture: Path | None = None

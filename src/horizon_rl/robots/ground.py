@@ -83,7 +83,9 @@ def _remainder(way: np.ndarray, period_m: float) -> np.ndarray:
 
 
 def add_light(spec: mujoco.MjSpec) -> None:
-    """Light the ground from above."""
+    """Light the ground from above, unless the file that brings a robot has a light."""
+    if list(spec.lights):
+        return
     spec.worldbody.add_light(
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         pos=[0.0, 0.0, 2.0],

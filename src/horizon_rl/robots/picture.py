@@ -2,7 +2,6 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-import copy
 import itertools
 import os
 import platform
@@ -15,6 +14,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.looks import Shape, add_shapes, dress
 from horizon_rl.robots.robot import Robot
 from horizon_rl.support.errors import InputError
 
@@ -41,12 +41,12 @@ def draw_robots(robots: Sequence[Robot], pixels_per_m: int = 600) -> list[np.nda
         An RGB image for each robot, uint8 of shape (height, width, 3): all as high as
         the tallest needs, each as wide as it needs.
     """
-    stands = [(robot.model, _standing(robot)) for robot in robots]
-    spans = [_spans_m(model, data) for model, data in stands]
+    dressed = [(*dress(robot), _standing(robot)) for robot in robots]
+    spans = [_spans_m(shapes, model, data) for shapes, model, data in dressed]
     height = min(span[1, 0] for span in spans), max(span[1, 1] for span in spans)
     return [
-        _draw(model, data, np.array([span[0], height]), pixels_per_m)
-        for (model, data), span in zip(stands, spans, strict=True)
+        _draw(model, data, shapes, np.array([span[0], height]), pixels_per_m)
+        for (shapes, model, data), span in zip(dressed, spans, strict=True)
     ]
 
 
@@ -105,6 +105,13 @@ class Canvas:
         self._context = self._gl = None
 
 
+def move_lights(scene: mujoco.MjvScene, place: np.ndarray, distance_m: float) -> None:
+    """Put lights at a distance from a place: shadows are cast around them."""
+    for light in scene.lights[: scene.nlight]:
+        if not light.headlight:
+            light.pos[:] = place - distance_m * light.dir / np.linalg.norm(light.dir)
+
+
 def _standing(robot: Robot) -> mujoco.MjData:
     data = mujoco.MjData(robot.model)
     mujoco.mj_resetDataKeyframe(robot.model, data, robot.model.key("stand").id)
@@ -112,27 +119,39 @@ def _standing(robot: Robot) -> mujoco.MjData:
     return data
 
 
-def _spans_m(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+def _spans_m(
+    shapes: Sequence[Shape], model: mujoco.MjModel, data: mujoco.MjData
+) -> np.ndarray:
     """Return the robot's span with margin in the picture: [right, up][low, high]."""
     robot = model.geom_bodyid > 0
     centers, halves = np.split(model.geom_aabb[robot], 2, axis=1)
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     corners = centers[:, None] + signs * halves[:, None]
     turned = corners @ data.geom_xmat[robot].reshape(-1, 3, 3).swapaxes(1, 2)
-    seen = (turned + data.geom_xpos[robot][:, None]) @ PLANE.T
-    low, high = seen.min(axis=(0, 1)) - MARGIN_M, seen.max(axis=(0, 1)) + MARGIN_M
+    points = [(turned + data.geom_xpos[robot][:, None]).reshape(-1, 3)]
+    for shape in shapes:
+        own = shape.pos + (signs * shape.extent_m) @ shape.mat.T
+        turn = data.xmat[shape.body].reshape(3, 3)
+        points.append(data.xpos[shape.body] + own @ turn.T)
+    seen = np.concatenate(points) @ PLANE.T
+    low, high = seen.min(axis=0) - MARGIN_M, seen.max(axis=0) + MARGIN_M
     return np.stack([low, high], axis=1)
 
 
 def _draw(
-    model: mujoco.MjModel, data: mujoco.MjData, frame_m: np.ndarray, pixels_per_m: int
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    shapes: Sequence[Shape],
+    frame_m: np.ndarray,
+    pixels_per_m: int,
 ) -> np.ndarray:
+    """Draw a model, which is changed for it, with shapes on it."""
     width, height = (np.ptp(frame_m, axis=1) * pixels_per_m).astype(int).tolist()
-    model = copy.copy(model)  # What follows is for this picture only.
     view = model.vis.global_
     view.orthographic, view.fovy = 1, float(np.ptp(frame_m[1]))
     view.offwidth, view.offheight = width, height
-    model.stat.extent = 3.0  # Reach of the shadow map.
+    model.stat.extent = 3.0
+    model.vis.map.shadowclip = 0.5  # A small shadow map has finer shadows.
     model.vis.quality.shadowsize, model.vis.quality.offsamples = 4096, 8
     model.vis.headlight.ambient[:] = 0.6
     model.vis.headlight.diffuse[:] = 0.3
@@ -147,5 +166,7 @@ def _draw(
     # Imported files may have collision geoms only, which viewers hide, in group 3.
     option.geomgroup[3] = np.all(model.geom_group[model.geom_bodyid > 0] >= 3)
     mujoco.mjv_updateScene(model, data, option, None, camera, everything, scene)
+    add_shapes(scene, data, shapes)
+    move_lights(scene, camera.lookat, 1.3)
     with closing(Canvas(model, width, height)) as canvas:
         return canvas.render(scene)

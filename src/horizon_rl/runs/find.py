@@ -6,10 +6,15 @@ Runs that come with the package are passed in as `shipped`, their directories by
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
-from horizon_rl.runs.paths import journal_of, journals_under, last_written
+from horizon_rl.runs.paths import (
+    has_policy,
+    journal_of,
+    journals_under,
+    last_written,
+)
 from horizon_rl.support.errors import InputError
 
 LOGS = Path("logs")
@@ -32,6 +37,13 @@ def newest_journal() -> Path:
             "run or rehearsal"
         )
     return newest
+
+
+def trained_runs(folder: Path = LOGS, limit: int = 50) -> list[Path]:
+    """Return the runs below a folder that hold a policy, the last written to first."""
+    journals = sorted(journals_under(folder), key=last_written, reverse=True)
+    runs = (journal.parent for journal in journals)
+    return list(islice(filter(has_policy, runs), limit))
 
 
 def find_journal(source: str, shipped: Mapping[str, Path]) -> Path:

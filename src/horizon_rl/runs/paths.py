@@ -49,6 +49,11 @@ def has_run(folder: Path) -> bool:
     return (folder / JOURNAL).exists()
 
 
+def has_policy(run: Path) -> bool:
+    """Tell whether a run keeps checkpoints: a rehearsal keeps none."""
+    return (run / CHECKPOINTS / INITIAL).is_dir()
+
+
 def journals_under(folder: Path, depth: str = "**") -> list[Path]:
     """Return the journals of all runs below a folder."""
     return sorted(folder.glob(f"{depth}/{JOURNAL}"))

@@ -16,6 +16,7 @@ from typing import Any
 
 from horizon_rl.support.addresses import is_address, is_loopback
 from horizon_rl.support.errors import RunError, needs_extra
+from horizon_rl.viewer.driving import Ask, add_script, answer
 
 with needs_extra("viewer"):
     from websockets.asyncio import server as websocket_server
@@ -51,10 +52,11 @@ def check_request(
 
 
 @contextmanager
-def guarded(token: str, served_on: str) -> Iterator[None]:
+def guarded(token: str, served_on: str, ask: Ask) -> Iterator[None]:
     """Put the check before the server of websockets that is started inside.
 
-    viser has no place for one of its own, so it is handed another `serve`.
+    viser has no place for one of its own, so it is handed another `serve`, which also
+    takes what the driving script asks for.
     """
     serve, started = websocket_server.serve, []
 
@@ -64,7 +66,11 @@ def guarded(token: str, served_on: str) -> Iterator[None]:
             if status:
                 return connection.respond(status, f"{status} {status.phrase}\n")
             inner = "/" + "/".join(request.path.split("/")[2:])
-            return process_request(connection, replace(request, path=inner))
+            if response := answer(inner, ask):
+                return response
+            response = process_request(connection, replace(request, path=inner))
+            is_page = inner.partition("?")[0] == "/" and response is not None
+            return add_script(response) if is_page else response
 
         started.append(served_on)
         return serve(*args, process_request=process, **kwargs)

@@ -21,15 +21,17 @@ from horizon_rl.viewer.body import BodyVariant
 from horizon_rl.viewer.levels import compare_levels, read_mastered
 from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.readout import write_readout
-from horizon_rl.viewer.session import KEY_STEP, MAX_COMMAND
+from horizon_rl.viewer.session import KEY_STEP, MAX_COMMAND, Readout
 from horizon_rl.viewer.setup import ground_of, middle_values, named_grounds
 
 COMMANDS = ("forward, m/s", "left, m/s", "turn, rad/s")
 KEYS = {"I": (0, 1), "K": (0, -1), "J": (1, 1), "L": (1, -1), "U": (2, 1), "O": (2, -1)}
-"""Axis and sign of the command; W A S D Q E and the arrows move viser's camera."""
+"""Axis and sign of what a key adds to the command; drive.js has the keys that are held."""
 HELP = (
-    "Keys: **I K** forward and back, **J L** left and right, **U O** turn, **P** push, "
-    "**space** stop, **R** reset. The mouse and W A S D move the camera."
+    "Hold **W S** or **up down** to walk, **A D** to step aside, **Q E** or **left right** "
+    "to turn, **shift** for fast. **I K**, **J L**, **U O** change the command by a step. "
+    "**P** push, **space** stop, **R** reset, **C** recentre. A gamepad drives too; the "
+    "mouse moves the camera."
 )
 SLIDER_STEPS = 200
 """A parameter's slider goes through its limits in so many steps."""
@@ -47,6 +49,7 @@ class Panel:
             source: The one that the session has.
         """
         self._page, self._session, self._gui = page, page.session, page.server.gui
+        self._sessions = page.sessions
         self._source, self._mastered = source, read_mastered(source)
         self._rng = np.random.default_rng(0)
         self._readout = self._gui.add_html("")
@@ -61,20 +64,20 @@ class Panel:
         with tabs.add_tab("Physics"):
             self._add_physics()
         self._sync()
-        page.on_readout = self._show
+        page.on_readout, page.on_ask = self._show, self._do
 
     def _add_drive(self) -> None:
         session, pace, gui = self._session, self._page.pace, self._gui
         for axis, name in enumerate(COMMANDS):
             self._on(
                 gui.add_slider(name, -MAX_COMMAND, MAX_COMMAND, 0.05, 0.0),
-                partial(session.steer, axis),
+                partial(self._all, "steer", axis),
                 lambda axis=axis: session.command[axis],
             )
-        self._button("Stop", lambda: session.drive(np.zeros(3)), "space")
+        self._button("Stop", self._halt, "space")
         for key, (axis, sign) in KEYS.items():
             label = f"{COMMANDS[axis]} {sign * KEY_STEP:+g}"
-            self._key(label, key, partial(session.nudge, axis, sign))
+            self._key(label, key, partial(self._all, "nudge", axis, sign))
         with gui.add_folder("Push"):
             self._strength, self._direction = map(
                 self._keep,
@@ -85,20 +88,21 @@ class Panel:
             )
             self._button("Push", self._push, "P")
         with gui.add_folder("Run"):
-            self._button("Reset", session.reset, "R")
+            self._button("Reset", partial(self._all, "reset"), "R")
+            self._button("Recentre the camera", self._page.recentre, "C")
             if session.setup.scenario:
-                self._button("Replay the scenario", session.replay)
+                self._button("Replay the scenario", partial(self._all, "replay"))
             auto = gui.add_checkbox("stand up after a fall", session.auto_reset)
             speed = gui.add_slider("pace", 0.1, 2.0, 0.1, 1.0, marks=((1.0, "real"),))
-            for control, owner, name in (
-                (auto, session, "auto_reset"),
-                (gui.add_checkbox("pause", False), pace, "paused"),
-                (speed, pace, "speed"),
+            for control, owners, name in (
+                (auto, self._sessions, "auto_reset"),
+                (gui.add_checkbox("pause", False), [pace], "paused"),
+                (speed, [pace], "speed"),
             ):
                 self._on(
                     control,
-                    partial(setattr, owner, name),
-                    partial(getattr, owner, name),
+                    partial(_set_all, owners, name),
+                    partial(getattr, owners[0], name),
                 )
         gui.add_markdown(HELP)
 
@@ -109,21 +113,22 @@ class Panel:
         robots = list(dict.fromkeys((session.body.robot, *preset_names())))
         self._on(
             gui.add_dropdown("robot", robots),
-            lambda robot: session.change_body(BodyVariant(robot=robot)),
+            lambda robot: self._all("change_body", BodyVariant(robot=robot)),
             lambda: session.body.robot,
         )
-        if set(SIZES) <= set(session.values):
+        # A page shows one ground, and two robots are at two places of it.
+        if set(SIZES) <= set(session.values) and len(self._sessions) == 1:
             self._on(
                 gui.add_dropdown("ground", ["", *named_grounds()]),
-                lambda name: name and session.set_values(named_grounds()[name]),
+                lambda name: name and self._all("set_values", named_grounds()[name]),
                 lambda: ground_of(session.values),
             )
         with gui.add_folder("Interventions"):
             for name in INTERVENTIONS:
                 self._on(
                     gui.add_checkbox(name, False),
-                    lambda present, name=name: session.change_body(
-                        session.body.with_intervention(name, present)
+                    lambda present, name=name: self._all(
+                        "change_body", session.body.with_intervention(name, present)
                     ),
                     lambda name=name: name in session.body.interventions,
                 )
@@ -142,7 +147,7 @@ class Panel:
         gui, session = self._gui, self._session
         baseline = middle_values(session.setup.catalogue)
         self._sliders: list[tuple[str, Any]] = []
-        self._button("Back to the baseline", partial(session.set_values, baseline))
+        self._button("Back to the baseline", partial(self._all, "set_values", baseline))
         for group in session.setup.catalogue.groups:
             with gui.add_folder(group.name, expand_by_default=False):
                 for parameter in group.parameters:
@@ -176,34 +181,50 @@ class Panel:
 
     # What they do, between two steps.
 
+    def _all(self, name: str, *args: Any) -> None:
+        """Do the same to all sessions: those that are compared stay alike."""
+        for session in self._sessions:
+            getattr(session, name)(*args)
+
+    def _do(self, wish: np.ndarray | str) -> None:
+        """Do what the driving script asks for."""
+        if isinstance(wish, str):
+            reset = partial(self._all, "reset")
+            self._try({"push": self._push, "stop": self._halt, "reset": reset}[wish])
+        else:
+            self._try(partial(self._all, "drive", wish))
+
+    def _halt(self) -> None:
+        self._all("drive", np.zeros(3))
+
     def _push(self) -> None:
         angle = np.deg2rad(self._direction.value)
         push = self._strength.value * np.array((np.cos(angle), np.sin(angle)))
         if PUSH in self._session.values:
             # As a parameter: so it is scaled to the body, and has a level.
             values = np.resize(push, self._session.values[PUSH].shape)
-            self._session.set_values({PUSH: values})
+            self._all("set_values", {PUSH: values})
             push = self._session.planned_push
-        self._session.push(push)
+        self._all("push", push)
 
     def _use_policy(self, source: str) -> None:
         self._session.use_policy(load_policy(source))
         self._source, self._mastered = source, read_mastered(source)
 
     def _set_payload(self, name: str, value: float) -> None:
-        self._session.change_body(replace(self._session.body, **{name: value}))
+        self._all("change_body", replace(self._session.body, **{name: value}))
 
     def _set_parameter(self, name: str, place: int | slice, value: float) -> None:
         values = self._session.values[name].copy()
         values[place] = value
-        self._session.set_values({name: values})
+        self._all("set_values", {name: values})
 
     def _draw(self, group: str, level: Any) -> None:
         """Draw a group's values from its ranges at the level of a slider."""
         catalogue = self._session.setup.catalogue
         drawn = sample(catalogue, catalogue.ranges({group: level.value}), 1, self._rng)
         own = (name for name in drawn if name.startswith(f"{group}."))
-        self._session.set_values({name: np.ravel(drawn[name]) for name in own})
+        self._all("set_values", {name: np.ravel(drawn[name]) for name in own})
 
     # What they show.
 
@@ -211,9 +232,16 @@ class Panel:
         session = self._session
         levels = compare_levels(session.setup.catalogue, session.values, self._mastered)
         factor = self._page.pace.real_time_factor()
-        self._readout.content = write_readout(session.readout(), levels, factor)
+        self._readout.content = write_readout(
+            session.readout(), levels, factor, self._compared()
+        )
         if session.driven is None:
             self._sync(num_controls=len(COMMANDS))
+
+    def _compared(self) -> list[tuple[str, Readout]]:
+        """Return who is seen, where there are several."""
+        several = self._sessions if len(self._sessions) > 1 else []
+        return [(session.policy.name, session.readout()) for session in several]
 
     def _sync(self, dragged: Any = None, num_controls: int | None = None) -> None:
         """Bring the controls to what the session is, but not one under a user's hand."""
@@ -274,6 +302,11 @@ class Panel:
             dragged = None
         self._page.show()
         self._sync(dragged)
+
+
+def _set_all(owners: Sequence[Any], name: str, value: Any) -> None:
+    for owner in owners:
+        setattr(owner, name, value)
 
 
 def _acceptance(control: Any) -> Callable[[Any], Any]:

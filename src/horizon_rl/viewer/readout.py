@@ -16,11 +16,17 @@ def write_readout(
     readout: Readout,
     groups: Mapping[str, tuple[float, float | None]],
     real_time_factor: float,
+    compared: Sequence[tuple[str, Readout]] = (),
 ) -> str:
-    """Lay out the numbers, and every group against what the policy has mastered."""
-    state = _color("on its feet", GOOD)
-    if readout.fallen:
-        state = _color(f"FALLEN ({readout.fallen})", BAD)
+    """Lay out the numbers, and every group against what the policy has mastered.
+
+    Args:
+        readout: Of the session that the page is about.
+        groups: By name the level that its physics needs, and the mastered one.
+        real_time_factor: How fast it runs.
+        compared: Names and readouts of all sessions where there are several.
+    """
+    state = _state(readout)
     numbers = (
         ("state", f"<b>{state}</b>"),
         ("asked", format_velocity(readout.command, 2)),
@@ -32,6 +38,10 @@ def write_readout(
         ("time", f"{readout.time_s:.1f} s, {readout.falls or 'no'} falls"),
         ("pace", f"{real_time_factor:.2f} x real time"),
     )
+    rivals = [
+        (f"<b>{escape(name)}</b>", _state(r), f"{r.error:.2f} m/s", f"{r.falls} falls")
+        for name, r in compared
+    ]
     levels = [[f"<b>{head}</b>" for head in ("group", "needs", "mastered", "")]]
     for group, (level, known) in groups.items():
         needed, mastered = "past limit" if level == inf else f"{level:.2f}", "unknown"
@@ -42,7 +52,9 @@ def write_readout(
             verdict, color = ("outside", BAD) if outside else ("inside", GOOD)
         cells = group, needed, mastered, verdict
         levels.append([_color(cell, color) for cell in cells])
-    return f"<div style='{STYLE}'>{_table(numbers)}{_table(levels)}</div>"
+    return (
+        f"<div style='{STYLE}'>{_table(rivals)}{_table(numbers)}{_table(levels)}</div>"
+    )
 
 
 def format_velocity(values: Sequence[float], digits: int) -> str:
@@ -50,6 +62,12 @@ def format_velocity(values: Sequence[float], digits: int) -> str:
     # Adding zero turns -0 into 0.
     forward, left, turn = (f"{v:+.{digits}f}" for v in np.round(values, digits) + 0.0)
     return f"{forward} {left} m/s {turn} rad/s"
+
+
+def _state(readout: Readout) -> str:
+    if readout.fallen:
+        return _color(f"FALLEN ({readout.fallen})", BAD)
+    return _color("on its feet", GOOD)
 
 
 def _color(text: str, color: str) -> str:

@@ -292,8 +292,8 @@ class Pace:
         self._last = self._window_began = clock()
         self._due_s, self._window_steps = 0.0, 0
 
-    def advance(self, session: Session) -> int:
-        """Take the steps that are due, and return how many."""
+    def advance(self, *sessions: Session) -> int:
+        """Take the steps that are due, in all sessions alike, and return how many."""
         now = self._clock()
         passed, self._last = now - self._last, now
         if self.paused:
@@ -303,7 +303,8 @@ class Pace:
         self._due_s -= steps * CONTROL_DT
         self._window_steps += steps
         for _ in range(steps):
-            session.step()
+            for session in sessions:
+                session.step()
         return steps
 
     def real_time_factor(self) -> float:

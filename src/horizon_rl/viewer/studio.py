@@ -2,7 +2,6 @@
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
-import copy
 from collections.abc import Sequence
 from math import isinf
 
@@ -10,7 +9,8 @@ import mujoco
 import numpy as np
 
 from horizon_rl.robots import Ground
-from horizon_rl.robots.picture import Canvas
+from horizon_rl.robots.looks import add_shapes, dress
+from horizon_rl.robots.picture import Canvas, move_lights
 from horizon_rl.robots.robot import Robot
 from horizon_rl.viewer.body import read_state
 
@@ -43,12 +43,15 @@ class Studio(Canvas):
             shown_m: What a picture shows from bottom to top, to one scale in all its
                 depth; None: in perspective.
         """
-        self._robot, self._model = robot, copy.copy(robot.model)
+        self._robot = robot
+        self._shapes, self._model = dress(robot)
         self._data = mujoco.MjData(self._model)
         _set_stage(self._model.vis, width, height)
         self._model.vis.global_.orthographic = int(shown_m is not None)
         self._model.vis.global_.fovy = shown_m or 40.0
-        self._model.stat.extent = 4.0  # Reach of the shadow map.
+        self._model.stat.extent = 4.0
+        # A small shadow map has finer shadows.
+        self._model.vis.map.shadowclip = 0.5
         super().__init__(self._model, width, height)
         self._scene = mujoco.MjvScene(self._model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
@@ -83,10 +86,7 @@ class Studio(Canvas):
         mujoco.mjv_updateScene(
             *(model, data, self._option, None, camera, parts.mjCAT_STATIC, scene)
         )
-        for light in scene.lights[: scene.nlight]:
-            if not light.headlight:
-                # Shadows are cast around the light: it goes along with the camera.
-                light.pos[:] = camera.lookat - 4.0 * light.dir
+        move_lights(scene, camera.lookat, 1.8)
         if tiles:
             add_floor(scene, self._robot, camera.lookat)
         for number, state in enumerate(states, start=1):
@@ -96,6 +96,7 @@ class Studio(Canvas):
             mujoco.mjv_addGeoms(
                 *(model, data, self._option, perturb, parts.mjCAT_DYNAMIC, scene)
             )
+            add_shapes(scene, data, self._shapes)
             for geom in scene.geoms[first : scene.ngeom]:
                 geom.rgba[:3] += fade * (0.9 - geom.rgba[:3])
         if push is not None:

@@ -1,0 +1,153 @@
+"""Driving by keys, gamepad and fingers, in a real browser."""
+
+from threading import Thread
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("viser", reason="needs the extra viewer")
+
+from horizon_rl.policies.load import load_policy
+from horizon_rl.support.errors import InputError
+from horizon_rl.viewer.driving import parse_wish
+from horizon_rl.viewer.page import Page
+from horizon_rl.viewer.panel import Panel
+from horizon_rl.viewer.session import Session
+from horizon_rl.viewer.setup import free_setup
+from waiting import PATIENCE_S, wait_for
+
+GAMEPAD = """
+window.pad = {axes: [0, 0, 0, 0], buttons: Array.from({length: 17}, () => ({pressed: false}))};
+navigator.getGamepads = () => [null, window.pad];
+"""
+
+
+@pytest.fixture
+def served():
+    session = Session(load_policy("stand"), free_setup("go2"))
+    shown = Page(session, "127.0.0.1", 0)
+    # Without a GPU a frame takes seconds, most of it for these.
+    shown.server.scene.configure_default_lights(cast_shadow=False)
+    shown.server.scene.configure_environment_map(None)
+    Panel(shown, ("stand",), "stand")
+    thread = Thread(target=shown.run, daemon=True)
+    thread.start()
+    yield SimpleNamespace(session=session, page=shown)
+    shown.stop()
+    thread.join(PATIENCE_S)
+
+
+def is_asked(session: Session, *command: float):
+    return lambda: np.allclose(session.command, command)
+
+
+def open_page(page, served) -> None:
+    page.goto(served.page.url)
+    page.get_by_text("on its feet").wait_for(timeout=90_000)
+
+
+def camera(served) -> np.ndarray:
+    (client,) = served.page.server.get_clients().values()
+    return np.array(client.camera.position)
+
+
+def test_held_keys_drive_and_leave_the_camera_alone(served, page):
+    session = served.session
+    open_page(page, served)
+    page.mouse.click(300, 400)
+    before = camera(served)
+    for key, command in {
+        "w": (0.8, 0.0, 0.0),
+        "ArrowDown": (-0.8, 0.0, 0.0),
+        "a": (0.0, 0.8, 0.0),
+        "e": (0.0, 0.0, -1.0),
+        "ArrowLeft": (0.0, 0.0, 1.0),
+    }.items():
+        page.keyboard.down(key)
+        wait_for(is_asked(session, *command))
+        page.keyboard.up(key)
+        wait_for(is_asked(session, 0.0, 0.0, 0.0))
+    page.keyboard.down("Shift")
+    page.keyboard.down("w")
+    page.keyboard.down("d")
+    wait_for(is_asked(session, 1.5, -1.5, 0.0))
+    page.evaluate("window.dispatchEvent(new Event('blur'))")
+    wait_for(is_asked(session, 0.0, 0.0, 0.0))
+    page.keyboard.up("Shift")
+    np.testing.assert_allclose(camera(served), before, atol=1e-6)
+
+
+def test_typing_into_a_box_drives_nothing(served, page):
+    open_page(page, served)
+    box = page.locator("input").first
+    box.focus()
+    page.keyboard.press("w")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_timeout(500)
+    assert served.session.driven is None or abs(served.session.command[0]) < 0.5
+
+
+def test_gamepad_drives_and_pushes(served, page):
+    page.add_init_script(GAMEPAD)
+    session = served.session
+    open_page(page, served)
+    page.evaluate("window.pad.axes = [0.1, -1, 0.5, 0]")
+    wait_for(is_asked(session, 1.5, 0.0, -0.75))
+    page.evaluate("window.pad.axes = [0, 0, 0, 0]")
+    wait_for(is_asked(session, 0.0, 0.0, 0.0))
+    page.evaluate("window.pad.buttons[0] = {pressed: true}")
+    wait_for(lambda: session.last_push_step >= 0 or session.falls > 0)
+
+
+def test_camera_comes_back(served, page):
+    open_page(page, served)
+    before = camera(served)
+    page.mouse.move(300, 300)
+    page.mouse.down()
+    page.mouse.move(450, 360, steps=4)
+    page.mouse.up()
+    wait_for(lambda: np.abs(camera(served) - before).max() > 0.1)
+    page.get_by_text("Recentre the camera").click()
+    wait_for(lambda: np.abs(camera(served) - before).max() < 0.02)
+
+
+def test_phone_has_a_stick(served, browser):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    try:
+        page.goto(served.page.url)
+        stick = page.locator("#stick")
+        stick.wait_for(state="visible", timeout=90_000)
+        box = stick.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x, box["y"] - 40, steps=3)
+        wait_for(is_asked(served.session, 1.5, 0.0, 0.0))
+        page.mouse.up()
+        wait_for(is_asked(served.session, 0.0, 0.0, 0.0))
+    finally:
+        context.close()
+
+
+def test_desk_has_no_stick(served, page):
+    open_page(page, served)
+    assert not page.locator("#stick").is_visible()
+
+
+@pytest.mark.parametrize(
+    "query", ["", "command=1,2", "command=1,2,nan", "command=a,b,c", "do=explode"]
+)
+def test_other_wishes_are_refused(query):
+    with pytest.raises(InputError, match="accepted: command=FORWARD,LEFT,TURN"):
+        parse_wish(query)
+
+
+def test_command_stays_within_its_bounds():
+    np.testing.assert_array_equal(parse_wish("command=9,-9,0.5"), (1.5, -1.5, 0.5))
+    assert parse_wish("do=push") == "push"
