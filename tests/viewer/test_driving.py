@@ -1,5 +1,7 @@
 """Driving by keys, gamepad and fingers, in a real browser."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Thread
 from types import SimpleNamespace
 
@@ -16,7 +18,7 @@ from horizon_rl.viewer.page import Page
 from horizon_rl.viewer.panel import Panel
 from horizon_rl.viewer.session import Session
 from horizon_rl.viewer.setup import free_setup
-from waiting import PATIENCE_S, wait_for
+from waiting import wait_for
 
 GAMEPAD = """
 window.pad = {axes: [0, 0, 0, 0], buttons: Array.from({length: 17}, () => ({pressed: false}))};
@@ -24,19 +26,26 @@ navigator.getGamepads = () => [null, window.pad];
 """
 
 
-@pytest.fixture
-def served():
-    session = Session(load_policy("stand"), free_setup("go2"))
-    shown = Page(session, "127.0.0.1", 0)
+@contextmanager
+def serve(*policies: str) -> Iterator[SimpleNamespace]:
+    setup = free_setup("go2")
+    sessions = [Session(load_policy(policy), setup) for policy in policies]
+    shown = Page(sessions[0], "127.0.0.1", 0, *sessions[1:])
     # Without a GPU a frame takes seconds, most of it for these.
     shown.server.scene.configure_default_lights(cast_shadow=False)
     shown.server.scene.configure_environment_map(None)
-    Panel(shown, ("stand",), "stand")
+    Panel(shown, ("stand", "base-mlp"), "stand")
     thread = Thread(target=shown.run, daemon=True)
     thread.start()
-    yield SimpleNamespace(session=session, page=shown)
+    yield SimpleNamespace(session=sessions[0], sessions=sessions, page=shown)
     shown.stop()
-    thread.join(PATIENCE_S)
+    thread.join(60.0)
+
+
+@pytest.fixture
+def served() -> Iterator[SimpleNamespace]:
+    with serve("stand") as found:
+        yield found
 
 
 def is_asked(session: Session, *command: float):
@@ -45,7 +54,9 @@ def is_asked(session: Session, *command: float):
 
 def open_page(page, served) -> None:
     page.goto(served.page.url)
-    page.get_by_text("on its feet").wait_for(timeout=90_000)
+    page.get_by_text("on its feet").first.wait_for(timeout=90_000)
+    # It is heard once it has said where its camera is.
+    wait_for(served.page.server.get_clients)
 
 
 def camera(served) -> np.ndarray:
@@ -66,7 +77,7 @@ def test_held_keys_drive_and_leave_the_camera_alone(served, page):
         "ArrowLeft": (0.0, 0.0, 1.0),
     }.items():
         page.keyboard.down(key)
-        wait_for(is_asked(session, *command))
+        wait_for(is_asked(session, *command), 60.0)
         page.keyboard.up(key)
         wait_for(is_asked(session, 0.0, 0.0, 0.0))
     page.keyboard.down("Shift")
@@ -104,13 +115,19 @@ def test_gamepad_drives_and_pushes(served, page):
 def test_camera_comes_back(served, page):
     open_page(page, served)
     before = camera(served)
-    page.mouse.move(300, 300)
-    page.mouse.down()
-    page.mouse.move(450, 360, steps=4)
-    page.mouse.up()
-    wait_for(lambda: np.abs(camera(served) - before).max() > 0.1)
+
+    def drag() -> bool:
+        # The first may come before the scene listens.
+        page.mouse.move(300, 300)
+        page.mouse.down()
+        page.mouse.move(450, 360, steps=6)
+        page.mouse.up()
+        page.wait_for_timeout(500)
+        return np.abs(camera(served) - before).max() > 0.1
+
+    wait_for(drag, 60.0)
     page.get_by_text("Recentre the camera").click()
-    wait_for(lambda: np.abs(camera(served) - before).max() < 0.02)
+    wait_for(lambda: np.abs(camera(served) - before).max() < 0.02, 60.0)
 
 
 def test_phone_has_a_stick(served, browser):
@@ -133,6 +150,26 @@ def test_phone_has_a_stick(served, browser):
         wait_for(is_asked(served.session, 0.0, 0.0, 0.0))
     finally:
         context.close()
+
+
+def test_rivals_are_driven_pushed_and_changed_alike(page):
+    with serve("stand", "base-mlp") as served:
+        first, rival = served.sessions
+        open_page(page, served)
+        page.mouse.click(300, 400)
+        page.keyboard.down("w")
+        wait_for(is_asked(first, 0.8, 0.0, 0.0))
+        wait_for(is_asked(rival, 0.8, 0.0, 0.0))
+        wait_for(lambda: rival.place[0] > first.place[0] + 0.1)
+        page.keyboard.up("w")
+        page.keyboard.press("p")
+        wait_for(lambda: all(s.last_push_step >= 0 or s.falls for s in (first, rival)))
+        page.get_by_role("tab", name="Body").click()
+        page.get_by_text("front-knees-locked", exact=True).click()
+        wait_for(lambda: rival.body.name == "go2+front-knees-locked")
+        assert first.body == rival.body
+        names = page.locator("b", has_text="base-mlp")
+        names.wait_for(timeout=60_000)
 
 
 def test_desk_has_no_stick(served, page):

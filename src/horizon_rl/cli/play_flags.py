@@ -20,7 +20,7 @@ class PlayCmd:
 
     policy: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]POLICY")
-    ] = "base"
+    ] = "core"
     """A name of `horizon models`, a checkpoint or run, an .onnx file, FILE.py:NAME, or
     `stand`."""
     robot: str | None = None

@@ -363,7 +363,6 @@ def _stripe(trunk: _Trunk, look: Look) -> list[Shape]:
 FEATURES: dict[str, Callable[[_Trunk, Look], list[Shape]]] = {
     "head": _head,
     "chin": _chin,
-    "ears": _ears,
     "neck": _neck,
     "caps": _caps,
     "puck": _puck,

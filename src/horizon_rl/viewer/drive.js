@@ -59,12 +59,17 @@
   addEventListener("DOMContentLoaded", () => {
     const style = document.createElement("style");
     style.textContent = `
-      #stick { position: fixed; left: 16px; top: calc(42vh - 130px); width: 110px; height: 110px;
+      #stick { position: fixed; left: 16px; bottom: calc(45% + 16px); width: 110px; height: 110px;
         border-radius: 50%; background: #1f5fa822; border: 2px solid #1f5fa866; z-index: 5;
         touch-action: none; display: none; }
       #stick i { position: absolute; left: 33px; top: 33px; width: 40px; height: 40px;
         border-radius: 50%; background: #1f5fa8cc; }
-      @media (pointer: coarse) { #stick { display: block; } }`;
+      @media (pointer: coarse) { #stick { display: block; } }
+      /* viser's sheet of controls is 20em wide and hides the robot on a phone. */
+      @media (max-width: 36em) {
+        [style*="width: 20em"] { width: 100% !important; }
+        [style*="max-height: 60%"] { max-height: 45% !important; }
+      }`;
     const base = Object.assign(document.createElement("div"), { id: "stick" });
     base.setAttribute("aria-label", "drive");
     const knob = base.appendChild(document.createElement("i"));
