@@ -55,8 +55,10 @@ def is_asked(session: Session, *command: float):
 def open_page(page, served) -> None:
     page.goto(served.page.url)
     page.get_by_text("on its feet").first.wait_for(timeout=90_000)
-    # It is heard once it has said where its camera is.
-    wait_for(served.page.server.get_clients)
+    # It is heard once it has said where its camera is, which begins somewhere else.
+    start = served.page.server.initial_camera.position
+    wait_for(lambda: served.page.server.get_clients())
+    wait_for(lambda: np.allclose(camera(served), start, atol=1e-3))
 
 
 def camera(served) -> np.ndarray:
