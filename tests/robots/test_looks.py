@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from horizon_rl.robots import build_robot, generate, load_robot, preset_names
-from horizon_rl.robots.looks import FEATURES, _looks, dress, is_dressed
+from horizon_rl.robots.look_parts import FEATURES
+from horizon_rl.robots.looks import _looks, dress, is_dressed
 from horizon_rl.robots.picture import choose_gl, draw_robots
 from horizon_rl.support.errors import InputError
 
