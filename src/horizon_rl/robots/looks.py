@@ -52,9 +52,11 @@ def dress(robot: Robot) -> tuple[list[Shape], mujoco.MjModel]:
     look = _looks().get(robot.name.split("+")[0], _looks()[PLAIN])
     for name in ("trunk", "visor", *(f"{leg}_hip" for leg in LEG_NAMES)):
         model.geom(name).group[0] = 4
-    colors = {"thigh": look.thigh, "shank": look.shank}
+    colors = {"thigh": look.thigh, "shank": look.shank, "shin": look.shank}
+    names = {model.geom(i).name for i in range(model.ngeom)}
     for leg, (part, color) in product(LEG_NAMES, colors.items()):
-        model.geom(f"{leg}_{part}").rgba[:] = to_rgba(color)
+        if f"{leg}_{part}" in names:  # There are shins only on rough ground.
+            model.geom(f"{leg}_{part}").rgba[:] = to_rgba(color)
     trunk = _measure(model)
     shapes = [*add_torso(trunk, look)]
     for name in look.features:
