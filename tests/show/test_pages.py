@@ -1,6 +1,7 @@
 """Tables of pages come from records, and are what these make of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ PAGES = sorted(p for p in (ROOT / "docs").rglob("*.md") if BLOCK.search(p.read_t
 COLLECTED = sorted((ROOT / "studies").glob("*.jsonl"))
 
 
-def evaluation(cell, success, *, mark=None, suite="ood", severity=0.5, **more):
+def evaluation(cell, success, *, mark=None, suite="ood", severity: Any = 0.5, **more):
     columns = {
         name: {"success": s, "episodes": 64, "close": s / 2, "length": 1.0}
         for name, s in success.items()

@@ -49,7 +49,7 @@ def _fill(words: list[str], root: Path) -> str:
     file, kind, *pairs = words
     if kind not in KINDS:
         raise InputError(unknown("kind of table", kind, KINDS))
-    given = dict(pair.partition("=")[::2] for pair in pairs)
+    given = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
     known = [field.name for field in fields(Choice)]
     for key in given:
         if key not in known:

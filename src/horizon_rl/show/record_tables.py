@@ -51,7 +51,7 @@ class Choice:
             raise InputError(f"no cell is called {self.cells}; there are {cells}")
         return list({record["run"]: record for record in found}.values())
 
-    def evaluations(self, records: Sequence[Record]) -> list[Record]:
+    def evaluations(self, records: Sequence[Record]) -> Sequence[Record]:
         """Return their evaluations in the suite asked for, one of every run."""
         found = [
             {
