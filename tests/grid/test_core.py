@@ -31,6 +31,7 @@ def record(groups, seed, success, coverage, severity=0.5, **changes) -> dict[str
         "setting": "",
         "groups": list(groups),
         "seed": seed,
+        "finished": True,
         "coverage": {k: v / 100 for k, v in coverage.items()},
         "evaluations": [evaluation],
         **changes,
@@ -122,7 +123,8 @@ def test_the_last_checkpoint_that_was_evaluated_counts():
         (lambda r: r.pop(0), "missing: a seed 0"),
         (lambda r: r.pop(-2), "missing: b.c seed 0"),
         (lambda r: r.append(record("a", 1, {}, {})), "missing: a.b.c seed 1|b seed 1"),
-        (lambda r: r[0]["evaluations"].clear(), "was not evaluated in column a at"),
+        (lambda r: r[0]["evaluations"].clear(), "was not evaluated in column a of ood"),
+        (lambda r: r[2].update(finished=False), "not finished: horizon_c_s0. The comm"),
     ],
 )
 def test_what_is_missing_is_named(change, complaint):
@@ -137,6 +139,26 @@ def test_other_severities_do_not_count():
         search_core(search_records(), severity=1.0)
     with pytest.raises(InputError, match="draw test"):
         search_core(search_records(), draw="test")
+    with pytest.raises(InputError, match="column a.b of compositions"):
+        search_core(search_records(), suite="compositions")
+
+
+def evaluate_twice(success: float, suite: str = "ood") -> list[dict[str, Any]]:
+    """Evaluate the expert of a once more at its end."""
+    records = search_records()
+    first = records[0]["evaluations"][0]
+    again = {**first, "suite": {**first["suite"], "name": suite}}
+    again["columns"] = {"a": {"success": success, "episodes": 64}}
+    records[0]["evaluations"].append(again)
+    return records
+
+
+def test_two_evaluations_that_differ_are_refused():
+    with pytest.raises(InputError, match="horizon_a_s0 was evaluated 2 times in colu"):
+        search_core(evaluate_twice(0.7))
+    expected = search_core(search_records())
+    assert search_core(evaluate_twice(0.6)) == expected
+    assert search_core(evaluate_twice(0.7, suite="compositions")) == expected
 
 
 def test_command_selects_and_draws(tmp_path, capsys):

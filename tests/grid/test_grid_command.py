@@ -74,6 +74,16 @@ def test_ten_thousand_runs_print_in_five_seconds(study, capsys):
         ("[methods.adr]\nnum_worlds = 3", (), "unknown setting 'num_worlds'"),
         ('[methods.adr]\nrun = "x"', (), "run is no setting of a run"),
         ("[methods.adr]\nnum_envs = 0", (), "num_envs is 0; accepted: whole numbers"),
+        (
+            "[methods.paper]\nkeep-checkpoints = 2\n[[evaluate]]\nmarks = [1e4]",
+            (),
+            "run paper_s0: keep-checkpoints deletes checkpoints that marks evaluate",
+        ),
+        (
+            "[methods.paper]\nkeep-checkpoints = 2",
+            ("--bring-back",),
+            "keep-checkpoints deletes checkpoints that --bring-back may be copying",
+        ),
         ("", ("--gpus", "1.5"), "gpus is 1.5; accepted: 0..1"),
         ("", ("--gpus", "0.5", "--worlds-per-gpu", "9"), "--gpus or --worlds-per-gpu"),
         ("", ("--address", "auto", "--workers", "2"), "--workers are this machine's"),

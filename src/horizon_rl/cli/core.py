@@ -23,7 +23,7 @@ def run(cmd: CoreCmd) -> None:
         by_cell.setdefault(cell, []).append(record)
     if cmd.cell not in by_cell:
         raise InputError(f"--cell: {unknown('cell', cmd.cell, by_cell)}")
-    found = search_core(by_cell[cmd.cell], cmd.severity, cmd.draw)
+    found = search_core(by_cell[cmd.cell], cmd.severity, cmd.draw, cmd.suite)
     Terminal().print_tables(core_tables(found), markdown=cmd.markdown)
     if cmd.json:
         data = json.dumps({**encode(found), "core": found.core}, indent=2)

@@ -26,6 +26,8 @@ class CoreCmd:
     """Folder of a finished grid, or the records that it collected."""
     cell: str = "horizon"
     """Runs to look at, where the study has several: METHOD or METHOD_SETTING."""
+    suite: str = "ood"
+    """Suite of the evaluations."""
     severity: Share = 0.5
     """Level of the shifted groups in the evaluations."""
     draw: Draw = "dev"

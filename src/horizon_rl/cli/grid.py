@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.grid_plan import (
     Checked,
+    check_checkpoints,
     check_evaluations,
     check_runs,
     choose_runs,
@@ -38,6 +39,7 @@ def run(cmd: GridCmd) -> None:
     study = load_study(cmd.study)
     every = check_runs(study, str(cmd.study))
     runs = choose_runs(every, cmd.only)
+    check_checkpoints(study, runs, bring_back=cmd.bring_back)
     folder = GridFolder(cmd.out or LOGS / "grid" / cmd.study.stem)
     if cmd.dry_run:
         print_cost(cmd, study, runs, folder)

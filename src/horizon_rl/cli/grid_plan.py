@@ -97,6 +97,20 @@ def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
         check(cmd, load_suites(cmd))
 
 
+def check_checkpoints(
+    study: StudyFile, runs: Sequence[Checked], *, bring_back: bool
+) -> None:
+    """Refuse runs that delete checkpoints which somebody still needs."""
+    needs = ["marks evaluate"] * any(plan.marks for plan in study.evaluate)
+    needs += ["--bring-back may be copying"] * bring_back
+    for checked in runs:
+        if needs and checked.cmd.cfg.keep_checkpoints:
+            raise InputError(
+                f"run {checked.plan.name}: keep-checkpoints deletes checkpoints that "
+                f"{needs[0]}: leave it out"
+            )
+
+
 def _catalogue_flag(checked: Checked) -> tuple[str, ...]:
     catalogue = checked.cmd.catalogue
     return ("--catalogue", str(catalogue)) if catalogue else ()

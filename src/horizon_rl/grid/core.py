@@ -98,7 +98,10 @@ def select_core(
 
 
 def search_core(
-    records: Sequence[Record], severity: float = 0.5, draw: Draw = "dev"
+    records: Sequence[Record],
+    severity: float = 0.5,
+    draw: Draw = "dev",
+    suite: str = "ood",
 ) -> CoreSearch:
     """Put the records of experts, pairs and full runs into the matrix.
 
@@ -106,7 +109,9 @@ def search_core(
         records: Of one method and setting, one of every group, pair and seed.
         severity: At which columns were evaluated.
         draw: On which scenarios.
+        suite: In which suite.
     """
+    _refuse_unfinished(records)
     runs = {(frozenset(r["groups"]), r["seed"]): r for r in records}
     names = max((tuple(r["groups"]) for r in records), key=len)
     seeds = tuple(sorted({r["seed"] for r in records}))
@@ -120,7 +125,7 @@ def search_core(
         return spread_by_column(np.array([*values])[:, None])[0]
 
     def success(record: Record, *groups: str) -> float:
-        return _success(record, groups, severity, draw)
+        return _success(record, groups, (suite, severity, draw))
 
     def change(pair: Pair, seed: int) -> float:
         both = run(pair, seed)["coverage"]
@@ -168,6 +173,14 @@ def _best_pair(group: str, gains: Mapping[Pair, float]) -> tuple[str, float]:
     return pair[pair[0] == group], gains[pair]
 
 
+def _refuse_unfinished(records: Sequence[Record]) -> None:
+    if names := [record["run"] for record in records if not record["finished"]]:
+        raise InputError(
+            f"a search compares runs at their end; not finished: {_name_some(names)}. "
+            "The command that began their grid goes on with them"
+        )
+
+
 def _refuse_gaps(
     runs: Mapping[tuple[frozenset[str], int], Record],
     names: Sequence[str],
@@ -186,31 +199,44 @@ def _refuse_gaps(
         if (frozenset(groups), seed) not in runs
     ]
     if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise InputError(
             "a search needs an expert of every group, every pair and a run of all, each "
-            f"with every seed; missing: {', '.join(missing[:5])}{more}"
+            f"with every seed; missing: {_name_some(missing)}"
         )
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
 
 
 def _success(
-    record: Record, groups: Sequence[str], severity: float, draw: Draw
+    record: Record, groups: Sequence[str], asked: tuple[str, float, Draw]
 ) -> float:
     """Return success in the column of groups, of the last checkpoint evaluated."""
     found = [
-        (evaluation["env_steps"], column["episodes"], column["success"])
+        (evaluation["env_steps"], column["success"], column["episodes"])
         for evaluation in record["evaluations"]
-        if evaluation["suite"]["severity"] == severity
-        and evaluation["suite"]["draw"] == draw
+        if tuple(evaluation["suite"][k] for k in ("name", "severity", "draw")) == asked
         for name, column in evaluation["columns"].items()
         if set(name.split("+")) == set(groups)
     ]
+    suite, severity, draw = asked
+    where = (
+        f"column {'+'.join(groups)} of {suite} at severity {severity:g}, draw {draw}"
+    )
     if not found:
         raise InputError(
-            f"{record['run']} was not evaluated in column {'+'.join(groups)} at severity "
-            f'{severity:g}, draw {draw}: its study needs columns = ["own"] there'
+            f"{record['run']} was not evaluated in {where}: its study needs "
+            'columns = ["own"] there'
         )
-    return max(found)[2]
+    last = {hit for hit in found if hit[0] == max(found)[0]}
+    if len(last) > 1:
+        raise InputError(
+            f"{record['run']} was evaluated {len(last)} times in {where}, and they "
+            "differ: a search needs one such evaluation in the study"
+        )
+    return last.pop()[1]
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ if "RAY_AUTH_TOKEN" in os.environ or Path(TOKEN).exists():
 with needs_extra("grid"):
     import ray
     from ray.exceptions import RayError, TaskCancelledError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,10 @@ class StopFlag:
 
 
 class FlagReader:
-    """Asks for the flag and does not wait: a worker that waits gives up its cores."""
+    """Asks for the flag and does not wait: a worker that waits gives up its cores.
+
+    A flag that does not answer is no news: a run is worth more than its being stopped.
+    """
 
     def __init__(self, flag: Any):
         self._flag, self._is_raised = flag, False
@@ -144,7 +148,8 @@ class FlagReader:
 
     def __call__(self) -> bool:
         if self._answer.done() and not self._is_raised:
-            self._is_raised = self._answer.result()
+            with suppress(RayError):
+                self._is_raised = self._answer.result()
             self._answer = self._flag.get.remote().future()
         return self._is_raised
 
@@ -175,7 +180,11 @@ def execute(
 
     task: Any = ray.remote(work_on)
     actor: Any = ray.remote(StopFlag)
-    flag = actor.options(num_cpus=0).remote()
+    # It lives as long as we do; another node may die.
+    here = NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=False
+    )
+    flag = actor.options(num_cpus=0, scheduling_strategy=here).remote()
 
     def submit(job: Job) -> Any:
         work = task.options(
@@ -195,7 +204,8 @@ def execute(
     while under_way:
         if is_stopped() and not was_stopped:
             was_stopped = True
-            ray.get(flag.raise_it.remote())
+            with suppress(RayError):
+                ray.get(flag.raise_it.remote())
             for work in under_way.keys() - begun:
                 ray.cancel(work)
         ready, _ = ray.wait(list(under_way), timeout=POLL_S)

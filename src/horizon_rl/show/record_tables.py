@@ -157,7 +157,8 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def core_search_tables(records: Sequence[Record], choice: Choice) -> list[Table]:
     """The pairwise search, and what it selects."""
     severity = 0.5 if choice.severity is None else choice.severity
-    return core_tables(search_core(choice.records(records), severity, choice.draw))
+    chosen = choice.records(records)
+    return core_tables(search_core(chosen, severity, choice.draw, choice.suite))
 
 
 def diagnostics_table(records: Sequence[Record], choice: Choice) -> list[Table]:
