@@ -87,7 +87,7 @@ def _strobe(session: Session) -> list[np.ndarray]:
 def _draw_strip(
     session: Session, states: Sequence[np.ndarray], length_m: float
 ) -> np.ndarray:
-    height_m = 1.6 * session.robot.standing_height_m
+    height_m = 1.85 * session.robot.standing_height_m
     width, height = (round(m * PIXELS_PER_M) for m in (length_m, height_m))
     middle_m = states[0][ROOT_X] - BORDER_M - LABEL_M + length_m / 2.0
     ground_m = float(session.robot.ground.height_at(np.array((middle_m, 0.0))))

@@ -50,8 +50,9 @@ class Studio(Canvas):
         self._model.vis.global_.orthographic = int(shown_m is not None)
         self._model.vis.global_.fovy = shown_m or 40.0
         self._model.stat.extent = 4.0
-        # A small shadow map has finer shadows.
-        self._model.vis.map.shadowclip = 0.5
+        # A small shadow map has finer shadows; a wide picture needs a large one.
+        self._model.vis.map.shadowclip = 0.5 if shown_m is None else 1.0
+        self._light_m = 1.8 if shown_m is None else 4.0
         super().__init__(self._model, width, height)
         self._scene = mujoco.MjvScene(self._model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
@@ -86,7 +87,7 @@ class Studio(Canvas):
         mujoco.mjv_updateScene(
             *(model, data, self._option, None, camera, parts.mjCAT_STATIC, scene)
         )
-        move_lights(scene, camera.lookat, 1.8)
+        move_lights(scene, camera.lookat, self._light_m)
         if tiles:
             add_floor(scene, self._robot, camera.lookat)
         for number, state in enumerate(states, start=1):
