@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS ?= dev
 ARGS ?=
-STAMP := $(VENV)/.installed
+STAMP := $(VENV)/.installed$(if $(LOCK),.locked)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A .venv that cannot import this checkout (moved, broken, other Python) is stale.
@@ -18,11 +18,13 @@ help: ## List the targets.
 
 install: $(STAMP) ## Make .venv with pinned dependencies; LOCK=locks/cpu.txt checks their hashes.
 
-$(STAMP): pyproject.toml constraints.txt Makefile
+$(STAMP): pyproject.toml constraints.txt Makefile $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12"; exit 2; }
 	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 ifdef LOCK
+	@# Of what is installed already no hash would be checked.
+	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) --require-hashes -r $(LOCK)
 	$(PIP) --no-deps --no-build-isolation -e .
 else

@@ -117,6 +117,8 @@ def campaign(mutations: int, only: str | None = None) -> int:
     total, worst = Counter(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         kinds = make_kinds(Path(folder))
+        if only is not None and only not in kinds:
+            sys.exit(f"unknown kind '{only}'; accepted: {', '.join(kinds)}")
         chosen = {k: v for k, v in kinds.items() if only in (None, k)}
         shares = {name: kind.ms**-0.5 for name, kind in chosen.items()}
         began = time.monotonic()

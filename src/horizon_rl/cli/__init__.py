@@ -85,7 +85,8 @@ def main(args: list[str] | None = None) -> int:
     except (RuntimeError, MemoryError) as error:
         # By its words: torch may not even be installed.
         on_gpu = type(error).__name__ == "OutOfMemoryError"
-        if not (on_gpu or isinstance(error, MemoryError) or "allocate" in str(error)):
+        on_cpu = isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+        if not (on_gpu or on_cpu):
             raise
         where = "of the GPU is full: take fewer worlds, or --device cpu"
         where = where if on_gpu else "is full: take fewer worlds, or smaller networks"

@@ -88,7 +88,8 @@ def _table(runs: Sequence[RunFiles], folder: Path) -> Table:
 
 
 def _success(run: RunFiles) -> str:
-    found = run.results.success(COLUMN) if run.results else None
+    results = run.end_results
+    found = results.success(COLUMN) if results else None
     return " > ".join(f"{100.0 * share:.0f}" for share in found) if found else NONE
 
 

@@ -208,7 +208,7 @@ class GramCfg(Bounded):
     """Adam's step size for encoder and epinet of the history."""
     history_from: Annotated[float, Within(0.01, 0.99)] = 2 / 3
     """Share from which on only these two learn."""
-    calibrate_from: Annotated[float, Within(0.01, 1.0)] = 0.95
+    calibrate_from: Annotated[float, Within(0.01, 1.0)] = 0.9
     """Share from which on nothing learns: how uncertain is usual is measured on whole
     episodes with mean actions."""
     push_speed: Amount = 1.0

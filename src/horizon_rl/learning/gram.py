@@ -140,6 +140,9 @@ class Gram:
             # What was seen by another policy says nothing of this one.
             self._window.forget()
             self._episodes.restart()
+        if self.part == "context":
+            # Of a run that begins or goes on from a policy whose encoder knew more.
+            self._encoder.quantiles.zero_()
         self._push_limit.fill_(cfg.push_speed * trained)
         self.ppo.schedule(trained)
 

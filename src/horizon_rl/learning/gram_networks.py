@@ -239,7 +239,7 @@ class Adversary(Actor):
     rate: Tensor
 
     def __init__(self, obs: TensorDict, groups: tuple[str, ...], cfg: GramCfg):
-        reads = MlpCfg(obs_groups=groups, initial_std=1.0)
+        reads = MlpCfg(obs_groups=groups, initial_std=1.0, std_parameter="log")
         super().__init__(obs, 1, reads, cfg.adversary_dims, "elu")
         _initialise(self.mlp, SMALL_GAIN)
         self.mlp: Any = nn.Sequential(self.mlp, nn.Hardtanh(-MAX_ANGLE, MAX_ANGLE))

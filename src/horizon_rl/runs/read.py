@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from horizon_rl.curriculum import Entry
+from horizon_rl.curriculum import Entry, last_checkpoint
 from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import Budget, read_budget
 from horizon_rl.runs.journal import Header, Replay, replay
@@ -79,6 +79,12 @@ class RunFiles:
     @property
     def entries(self) -> tuple[Entry, ...]:
         return self.journal.entries
+
+    @property
+    def end_results(self) -> BeforeAfter | None:
+        """What it came to, unless it has gone on since that was measured."""
+        last, found = last_checkpoint(self.entries), self.results
+        return found if found and last and last.name == found.checkpoint else None
 
     @property
     def context(self) -> Mapping[str, Any]:

@@ -56,15 +56,24 @@ def read_metrics(
     if not (run / METRICS).is_file():
         return []
     lines, is_sound = _read(run / METRICS, _check_metrics, num_bytes, alive)
-    numbers = [line.get("number") for line in lines]
+    places = [(line.get("number"), line["phase"]) for line in lines]
     if num_bytes is None or (run / METRICS).stat().st_size <= num_bytes:
-        numbers = [0, *numbers]
+        places = [(0, 0), *places]
     # Damaged lines have been said.
-    if is_sound and any(
-        type(a) is int and type(b) is int and b != a + 1 for a, b in pairwise(numbers)
-    ):
+    if is_sound and not all(_follows(*pair) for pair in pairwise(places)):
         warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
     return lines
+
+
+def _follows(before: tuple[Any, int], after: tuple[Any, int]) -> bool:
+    """Tell whether a line's number and phase come right after another's.
+
+    The last iteration of a phase counts, but has no line where its gradient was refused.
+    """
+    numbers = before[0], after[0]
+    if not all(type(number) is int for number in numbers):
+        return True
+    return numbers[1] - numbers[0] in ((1,) if before[1] == after[1] else (1, 2))
 
 
 def read_times(run: Path, *, alive: bool = False) -> dict[int, PhaseTimes]:
@@ -88,6 +97,8 @@ def warn_of_lost_lines(
         )
     last = metrics[-1].get("number") if metrics else None
     done = sum(entry.evidence.iterations for entry in entries)
+    # An iteration whose gradient was refused has no line.
+    done -= bool(entries and entries[-1].evidence.aborted)
     if type(last) is int and last < done:
         warn(f"{run / METRICS}: lines are missing at its end", stacklevel=2)
 

@@ -207,13 +207,18 @@ class TrainCfg(MethodCfgs):
         """Refuse a budget in which GRAM would not come to calibrate its policy."""
         if self.learner.algorithm != "gram":
             return
-        phase = self.iterations * self.steps_per_iteration
-        phase += self.num_probed * self.task.max_steps
-        least = ceil(phase / (1.0 - self.learner.gram.history_from))
+        gram, probes = self.learner.gram, self.num_probed * self.task.max_steps
+        phase = self.iterations * self.steps_per_iteration + probes
+        # An episode of each world that begins in it, whatever their ages.
+        whole = 2 * self.num_envs * self.task.max_steps + probes
+        left = (1.0 - gram.history_from, phase), (1.0 - gram.calibrate_from, whole)
+        # Rounded first: 0.1 is not quite a tenth.
+        least = max(ceil(round(part / max(share, 1e-9), 3)) for share, part in left)
         if self.steps < least:
             raise InputError(
                 "GRAM divides the run's --steps between its parts, and the last must "
-                f"outlast a phase: they are {self.steps}; accepted: {least} or more"
+                f"last two episodes: they are {self.steps}; accepted: {least} or more, "
+                "or a lower --learner.gram.calibrate-from"
             )
 
     @property

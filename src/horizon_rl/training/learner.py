@@ -90,8 +90,9 @@ class TorchLearner(Learner):
         timer.mark()
         num_ended, length, error = env.episodes.recent(RECENT)
         shown = torch.stack((total, num_ended, num_ended * length, num_ended * error))
-        after = torch.tensor(astuple(env.backend.counters)).to(shown)
-        shown = torch.cat((shown, after - torch.tensor(before).to(shown)))
+        # In whole numbers: the totals of a long run are too large for single floats.
+        after = torch.tensor(astuple(env.backend.counters))
+        shown = torch.cat((shown, (after - torch.tensor(before)).to(shown)))
         self.ranks.average(shown)
         reward, num_ended, length, error, *broken = shown.tolist()
         unhealthy, overflow = (round(self.ranks.size * count) for count in broken)

@@ -186,7 +186,7 @@ def study(
 
 def _measured(run: RunFiles) -> dict[str, Any]:
     """Return what a run has measured of itself, if it has."""
-    found = run.results
+    found = run.end_results
     start, end = (found.success(COLUMN) if found else None) or (None, None)
     digest = found.after["columns"][COLUMN].get("hash") if found and end else None
     return {"start_success": start, "end_success": end, "scenarios": digest}
