@@ -143,7 +143,8 @@ def _take_in(
         progress.left_steps -= checked.budget.steps
         return f"under way on {ended.node}"
     if isinstance(ended, Files):
-        unpack(ended.data, folder.run(name))
+        if ended.data:
+            unpack(ended.data, folder.run(name))
         write_file(folder.log(name), ended.log)
         return ""
     progress.nodes.pop(name, None)

@@ -5,6 +5,7 @@ no Ray: a job is a generator that tells what it does.
 """
 
 import json
+import signal
 import socket
 import tempfile
 import time
@@ -24,6 +25,9 @@ from horizon_rl.runs.read import RunFiles, read_run
 
 PATIENCE_S = 30.0
 """How long to wait for the process of a worker that died to let go of its run."""
+INTERRUPTED = (130, 75, -signal.SIGINT)
+"""Exit codes of a command that was asked to end: `horizon`'s own after Ctrl-C and
+SIGTERM, and Python's before `horizon` has begun."""
 
 Standing = Literal["finished", "stopped", "failed"]
 
@@ -64,7 +68,8 @@ class Started:
 class Files:
     """What a run has written since the last time, as `unpack` takes it."""
 
-    data: bytes = field(repr=False)
+    data: bytes | None = field(repr=False)
+    """None where only the log is new."""
     log: bytes = field(repr=False)
 
 
@@ -115,7 +120,10 @@ def run_job(
             reason += "all nodes, or give --bring-back"
             yield Ended(standing="failed", code=2, reason=reason)
             return
-        yield from _work(job, place, log, Path(scratch), is_stopped)
+        for message in _work(job, place, log, Path(scratch), is_stopped):
+            if job.away and isinstance(message, Ended) and log.exists():
+                yield Files(None, log.read_bytes())
+            yield message
 
 
 def _work(
@@ -131,8 +139,9 @@ def _work(
             yield from bring_back(final=True)
             code = child.returncode
     run = _read(place)
-    if is_stopped() or (_is_late(job) and (run is None or code)):
-        yield Ended(standing="stopped")  # Perhaps before it had begun.
+    never_begun = run is None and not code
+    if is_stopped() or (_is_late(job) and (never_begun or code in INTERRUPTED)):
+        yield Ended(standing="stopped")
         return
     if code or run is None:
         yield Ended(standing="failed", code=code or 1, reason=_last_words(log))
