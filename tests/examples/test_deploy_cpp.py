@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,10 +66,12 @@ def test_targets_are_those_of_python(program, name, tmp_path):
     assert "every 20 ms" in done.stderr
     np.testing.assert_array_equal(found[40:], found[:5])
 
-    session = ort.InferenceSession(str(policy))
+    session: Any = ort.InferenceSession(str(policy))
     meta = json.loads(session.get_modelmeta().custom_metadata_map["horizon"])
     pose = np.array(meta["joints"]["default_pose_rad"])
-    feed = {x.name: np.zeros(x.shape, np.float32) for x in session.get_inputs()}
+    feed: dict[str, Any] = {
+        x.name: np.zeros(x.shape, np.float32) for x in session.get_inputs()
+    }
     feed["valid"] = np.zeros(1, np.int64)
     outputs = ["action", "next_cache", "next_valid"]
     for row, target in zip(rows, found, strict=False):

@@ -1,4 +1,6 @@
 """What presets look like, and that it is looks only."""
+# MuJoCo's extension modules carry no type stubs.
+# pyright: reportAttributeAccessIssue=false
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from horizon_rl.curriculum import Entry, Evidence, State
 from horizon_rl.domains import Catalogue
@@ -69,11 +69,14 @@ def write_phase(
 
 def write_film(writer: "SummaryWriter", film: Path, env_steps: int) -> None:
     """Add a film of a commit: TensorBoard plays a GIF among its images."""
-    from tensorboard.compat.proto.summary_pb2 import Summary
+    # Any: neither has stubs for it.
+    from tensorboard.compat.proto import summary_pb2
 
-    image = Summary.Image(encoded_image_string=film.read_bytes())
-    summary = Summary(value=[Summary.Value(tag="film/commit", image=image)])
-    writer.file_writer.add_summary(summary, env_steps)
+    kinds: Any = summary_pb2
+    image = kinds.Summary.Image(encoded_image_string=film.read_bytes())
+    value = kinds.Summary.Value(tag="film/commit", image=image)
+    events: Any = writer.file_writer
+    events.add_summary(kinds.Summary(value=[value]), env_steps)
 
 
 def _numbers(record: Iteration | Evidence) -> dict[str, float]:

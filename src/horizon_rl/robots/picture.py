@@ -14,7 +14,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from horizon_rl.robots.looks import Shape, add_shapes, dress
+from horizon_rl.robots.look_parts import Shape
+from horizon_rl.robots.looks import add_shapes, dress
 from horizon_rl.robots.robot import Robot
 from horizon_rl.support.errors import InputError
 

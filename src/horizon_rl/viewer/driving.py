@@ -59,7 +59,7 @@ def parse_wish(query: str) -> np.ndarray | str:
 def add_script(response: Response) -> Response:
     """Put the script into viser's page, before all that is in it."""
     is_packed = response.headers.get("Content-Encoding") == "gzip"
-    body = _with_script(response.body or b"", is_packed)
+    body = _with_script(bytes(response.body or b""), is_packed)
     headers = Headers(response.headers)
     del headers["Content-Length"]
     headers["Content-Length"] = str(len(body))

@@ -3,13 +3,15 @@
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable
+from typing import Any
 
 import mujoco
 import numpy as np
 from mujoco import mjtGeom
 
 from horizon_rl.robots import Robot
-from horizon_rl.robots.looks import Shape, dress
+from horizon_rl.robots.look_parts import Shape
+from horizon_rl.robots.looks import dress
 from horizon_rl.support.errors import needs_extra
 from horizon_rl.viewer.body import read_state
 from horizon_rl.viewer.session import Session
@@ -144,16 +146,18 @@ def add_robot(
 
 def _merge(
     shapes: Iterable[Shape],
-) -> dict[tuple[int, tuple[int, ...]], trimesh.Trimesh]:
+) -> dict[tuple[int, tuple[int, int, int]], trimesh.Trimesh]:
     """Make one mesh of all shapes of a colour on a body: few objects draw fast."""
-    parts: dict[tuple[int, tuple[int, ...]], list[trimesh.Trimesh]] = {}
+    parts: dict[tuple[int, tuple[int, int, int]], list[trimesh.Trimesh]] = {}
     for shape in shapes:
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = shape.mat, shape.pos
         mesh = _solid(shape.kind, shape.size).apply_transform(pose)
-        color = tuple((255 * shape.rgba[:3]).astype(int).tolist())
-        parts.setdefault((shape.body, color), []).append(mesh)
-    return {key: trimesh.util.concatenate(meshes) for key, meshes in parts.items()}
+        red, green, blue = (255 * shape.rgba[:3]).astype(int).tolist()
+        parts.setdefault((shape.body, (red, green, blue)), []).append(mesh)
+    # Any: of its stubs a union may be something else than a mesh.
+    join: Any = trimesh.util.concatenate
+    return {key: join(meshes) for key, meshes in parts.items()}
 
 
 def _triangles(model: mujoco.MjModel, geom: int) -> trimesh.Trimesh:

@@ -69,8 +69,8 @@ def guarded(token: str, served_on: str, ask: Ask) -> Iterator[None]:
             if response := answer(inner, ask):
                 return response
             response = process_request(connection, replace(request, path=inner))
-            is_page = inner.partition("?")[0] == "/" and response is not None
-            return add_script(response) if is_page else response
+            is_page = inner.partition("?")[0] == "/"
+            return add_script(response) if response and is_page else response
 
         started.append(served_on)
         return serve(*args, process_request=process, **kwargs)
