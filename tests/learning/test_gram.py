@@ -16,10 +16,14 @@ from horizon_rl.learning import (
     state_tensors,
     take_snapshot,
 )
-from horizon_rl.learning.gram_networks import Epinet, HistoryEncoder, adaptation
+from horizon_rl.learning.gram_networks import (
+    LATENT,
+    Epinet,
+    HistoryEncoder,
+    adaptation,
+)
 from horizon_rl.learning.gram_steps import (
     HISTORY,
-    LATENT,
     PUSH,
     ROBUST,
     normalise_by_mode,

@@ -1,6 +1,7 @@
 """Drivetrains: dry friction, viscous friction and rotor inertia of every joint."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ INDEX = JOINT_NAMES.index(JOINT)
 
 def driven(torque: float, **drivetrain: float) -> tuple[np.ndarray, Pool]:
     """Drive a free joint by a constant torque for 0.25 s: its velocity, step by step."""
-    values = {
+    values: dict[str, Any] = {
         "actuation.stiffness": 1e4,
         "actuation.effort_limit": torque,
         "actuation.velocity_limit": 1e6,

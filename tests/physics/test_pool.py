@@ -14,7 +14,7 @@ from worlds import begin, exact_pool, hold, model_of, over_limits, some_robots
 from horizon_rl.domains import AtLevels, InRanges, Range, paper_catalogue
 from horizon_rl.physics import CpuBackend, Pool, join_pools, sample_pool
 from horizon_rl.physics.draft import DERIVED_FIELDS
-from horizon_rl.physics.pool import reach_down
+from horizon_rl.physics.stance import reach_down
 from horizon_rl.robots import (
     INTERVENTIONS,
     Robot,

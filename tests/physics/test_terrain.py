@@ -256,7 +256,7 @@ def test_worlds_on_different_patches_move_as_each_does_alone_in_mujoco(robot):
         drawn = {name: values[row] for name, values in pool.instances.items()}
         worlds.append(PlainWorld(plain, drawn))
         worlds[-1].start(pool.start_qpos[row], pool.start_qvel[row])
-    stayed = np.ones(n, dtype=bool)
+    stayed, qpos = np.ones(n, dtype=bool), pool.start_qpos
     for target in varied_targets(pool, 75):
         backend.step(target)
         for world, own in zip(worlds, target.numpy(), strict=True):

@@ -4,6 +4,7 @@ import itertools
 import math
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,8 @@ def test_a_film_follows_a_robot_over_the_end_of_a_period(tmp_path):
     """Its robot is put back by a period; camera and ground go along unseen."""
     setup = free_setup("go2", shipped_catalogue("extended"), "ramp-5")
     session = Session(load_policy("stand"), setup)
-    qpos = session.env.backend._qpos
+    backend: Any = session.env.backend
+    qpos = backend._qpos
     qpos[0, :3] = 3.0, 0.0, qpos[0, 2] + math.tan(math.radians(5.0)) * 1.4
     session.push(np.array((1.5, 0.0)))
     session.step()

@@ -15,6 +15,7 @@ from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.robots import FLAT
+from horizon_rl.robots.terrain import Terrain
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.body import BodyVariant, read_state
 from horizon_rl.viewer.session import Pace, Session
@@ -131,7 +132,7 @@ def test_the_ground_changes_under_the_robot_and_is_shown():
     height = session.readout().height_m
     session.set_values({"terrain.stairs": np.array([0.1])})
     ground, floor = session.robot.ground, session.robot.model.geom("floor").id
-    assert not ground.is_plane
+    assert isinstance(ground, Terrain) and not ground.is_plane
     patch = int(session._pool.patch[0])
     assert ground.patch == session.robot.model.geom_dataid[floor] == patch > 0
     assert session.readout().height_m == pytest.approx(height, abs=0.15)
@@ -213,7 +214,9 @@ def test_ground_is_changed_in_mid_stride():
     before = session.readout()
     session.set_values(named_grounds()["stairs-8"])
     assert ground_of(session.values) == "stairs-8"
-    kind, size = session.robot.ground.patches[session.robot.ground.patch]
+    ground = session.robot.ground
+    assert isinstance(ground, Terrain)
+    kind, size = ground.patches[ground.patch]
     assert (kind.name, size) == ("stairs", 0.08)
     # The lowest foot stays as far from the ground; the trunk may be above another step.
     assert session.readout().height_m == pytest.approx(before.height_m, abs=0.09)

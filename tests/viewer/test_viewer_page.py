@@ -160,7 +160,7 @@ def test_the_page_shows_the_ground_and_lets_one_choose_it():
         panel._sync()
         assert ground.value == "blocks-15"
         assert shown._relief and not shown._floor.visible
-        patch = shown.session.robot.ground
+        patch: Any = shown.session.robot.ground
         corners, faces = relief(patch)
         assert corners[:, 2] == pytest.approx(patch.height_at(corners[:, :2]), abs=1e-9)
         normals = np.cross(

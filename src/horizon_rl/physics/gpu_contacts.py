@@ -8,6 +8,7 @@ the contact lies where core and prism are nearest, its depth is what the radius 
 """
 # Kernels are Python in form only: Warp compiles them, checkers cannot follow.
 # pyright: reportArgumentType=false, reportPrivateUsage=false
+# pyright: reportGeneralTypeIssues=false
 
 import warp as wp
 from mujoco_warp._src import collision_gjk

@@ -2,7 +2,7 @@
 # Kernels are Python in form only: Warp compiles them, checkers cannot follow.
 # pyright: reportArgumentType=false, reportAssignmentType=false
 # pyright: reportAttributeAccessIssue=false, reportGeneralTypeIssues=false
-# pyright: reportIndexIssue=false
+# pyright: reportIndexIssue=false, reportOperatorIssue=false
 
 import warp as wp
 from mujoco_warp import OverflowType

@@ -105,11 +105,12 @@ def choose_pose(
     for name, pose in _keyframe_poses(source, joints):
         try:
             counted = joints.counted_around(pose)
-            reason = stands.why_not(pose, counted)
         except InputError:
             reason = "it lies outside the joints' ranges"
-        if not reason:
-            return pose, counted, f"keyframe {name}"
+        else:
+            reason = stands.why_not(pose, counted)
+            if not reason:
+                return pose, counted, f"keyframe {name}"
         refused = refused or f"; not keyframe {name}: {reason}"
     pose = find_pose(stands.thigh_m, stands.calf_m, joints.low, joints.high)
     joints = joints.counted_around(pose)

@@ -97,7 +97,7 @@ def _why_none_fits(
     """Name the joint that keeps the legs from standing; fits: [poses, 2, 12]."""
     angles = np.abs(poses).reshape(-1, 3)
     able = fits.reshape(-1, 12)
-    by_leg = able.reshape(-1, 4, 3).all(axis=2)
+    by_leg = np.asarray(able.reshape(-1, 4, 3).all(axis=2))
     stiff = np.flatnonzero(~able.any(axis=0))
     if len(stiff):
         joint = int(stiff[0])

@@ -189,7 +189,7 @@ class Terrain(Ground):
         return Surface(heights, np.array(facts))
 
     @cached_property
-    def digest(self) -> str:
+    def digest(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Hash of all heights, to a micrometre."""
         micrometres = np.rint(1e6 * self.surface.heights).astype("<i8")
         return hashlib.sha256(micrometres.tobytes()).hexdigest()
