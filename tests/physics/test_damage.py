@@ -117,6 +117,20 @@ def test_travel_closes_in_on_where_the_joint_sticks(go2):
     assert np.array_equal(others, np.broadcast_to(others[0], others.shape))
 
 
+def test_an_encoder_bias_moves_neither_the_lock_nor_the_stance(go2):
+    values = {
+        "damage.faulty_joints": alone("FL_calf"),
+        "damage.travel_lost": 1.0,
+        "sensing.encoder_bias": np.stack([np.zeros(12), np.full(12, 0.1)]),
+    }
+    pool = exact_pool([go2], 2, values, catalogue=EXTENDED)
+    assert pool.default_pose[1] == pytest.approx(pool.default_pose[0] - 0.1)
+    lock = pool.fields["jnt_range"][:, 1 + JOINT_NAMES.index("FL_calf")]
+    assert lock.mean(axis=1) == pytest.approx([-1.5, -1.5])
+    assert np.array_equal(pool.start_qpos[0], pool.start_qpos[1])
+    assert pool.standing_height[0] == pool.standing_height[1]
+
+
 def test_a_robot_starts_within_what_is_left_of_its_travel(go2):
     rng = np.random.default_rng(0)
     levels = AtLevels({"damage": 1.0, "reset": 1.0})

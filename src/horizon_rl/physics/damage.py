@@ -42,8 +42,7 @@ def add_stilts(draft: PoolDraft, length: np.ndarray) -> None:
 def choose_faulty_joints(draft: PoolDraft, unit: np.ndarray) -> None:
     """Choose which joints fail, by numbers in [0, 1]; they stick at their default."""
     fault = np.minimum((unit * len(FAULTS)).astype(int), len(FAULTS) - 1)
-    pose = draft.default_pose
-    draft.stuck_at = np.where(FAULTS[fault], pose, np.nan)
+    draft.stuck_at = np.where(FAULTS[fault], draft.body_pose, np.nan)
 
 
 def scale_stuck_angles(draft: PoolDraft, factor: np.ndarray) -> None:

@@ -90,6 +90,8 @@ class PoolDraft:
     """[n] which patch of the ground, where it has several."""
     terrain: dict[str, np.ndarray]
     """[n] how rough each kind of ground is to be, of which a row gets one."""
+    body_pose: np.ndarray
+    """[n, 12] canonical angles of the body's own default pose, rad; no effect moves it."""
     default_pose: np.ndarray
     """[n, 12] canonical angles that the robot takes for its default pose, rad."""
     stuck_at: np.ndarray
@@ -146,6 +148,7 @@ def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:
         start_xy=np.zeros((n, 2)),
         patch=np.zeros(n, dtype=int),
         terrain={},
+        body_pose=per_joint("default_pose_rad"),
         default_pose=per_joint("default_pose_rad"),
         stuck_at=np.full((n, 12), np.nan),
         reshaped=np.zeros(n, dtype=bool),

@@ -57,7 +57,7 @@ def stand_again(
     standing = batch.bind("qpos")
     standing[:] = qpos
     standing[:, :7] = LIFTED
-    pose = np.clip(draft.default_pose, *draft.joint_ranges())
+    pose = np.clip(draft.body_pose, *draft.joint_ranges())
     standing[:, robot.qpos_adr] = robot.source_position(pose)
     position, rotation = batch.bind("geom_xpos"), batch.bind("geom_xmat")
     batch.forward()
