@@ -82,7 +82,8 @@ class SimulatedWorlds(Worlds):
             catalogue: The groups of parameters.
             device: Where: auto, cpu, cuda, cuda:1, ...
             ranks: Who else trains. Bodies are those of all ranks, scenarios of this one.
-            num_threads: Threads of the physics on a CPU; 0 is one per core.
+            num_threads: Threads of the physics on a CPU; 0: as OMP_NUM_THREADS says,
+                else one per core.
         """
         self.cfg, self.ranks = cfg, ranks
         # Groups that the run does not widen have the range they are fixed at.
