@@ -40,6 +40,14 @@ def test_times_are_in_the_unit_that_fits(name, value, shown):
     assert bench._row(name, value) == (name.rpartition("_")[0], shown)
 
 
+def test_figures_of_a_catalogue_s_groups_can_be_kept(tmp_path):
+    file = tmp_path / "figures.jsonl"
+    args = "bench env --envs 4 --repeats 1 --device cpu --json --catalogue extended"
+    assert main([*args.split(), "--groups", "core,terrain", "--save", str(file)]) == 0
+    settings = json.loads(file.read_text())["settings"]
+    assert (settings["catalogue"], settings["groups"]) == ("extended", "core,terrain")
+
+
 def test_unwritable_file_is_a_clear_error(tmp_path, capsys):
     args = ["bench", "curriculum", "--repeats", "1"]
     assert main([*args, "--save", str(tmp_path / "none" / "figures.jsonl")]) == 2

@@ -63,7 +63,11 @@ def append_record(
     record = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["horizon", *sys.argv[1:]]),
-        "settings": {k: v for k, v in settings.items() if k not in ("json", "save")},
+        "settings": {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in settings.items()
+            if name not in ("json", "save")
+        },
         "figures": dict(figures),
         "hardware": hardware,
         "versions": {name: installed.get(name) for name in PACKAGES},
