@@ -75,7 +75,6 @@ def kill_grids(kills: int, folder: Path) -> Found:
     """Workers of a grid of two runs, and the commands that they started."""
     from grids import (
         assert_same_runs,
-        finish,
         kill_at_random,
         start_grid,
         train_by_hand,
@@ -87,12 +86,14 @@ def kill_grids(kills: int, folder: Path) -> Found:
     while hits < kills:
         place = folder / f"grid-{runs}"
         place.mkdir()
-        study = write_study(place, [0], steps=6000)
-        grid = start_grid(study, place / "out", "--workers", "2")
-        hits += kill_at_random(grid, min(20, kills - hits), rng)
+        study, code = write_study(place, [0], steps=6000), 1
+        while code != 0:  # A run that was killed too often is left for the next start.
+            grid = start_grid(study, place / "out", "--workers", "2")
+            hits += kill_at_random(grid, min(4, kills - hits), rng)
+            grid.communicate()
+            code = grid.returncode
         runs += 1
         try:
-            finish(grid)
             hand = folder / "hand"
             if not hand.exists():
                 train_by_hand(place / "out", names, hand)
