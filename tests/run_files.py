@@ -82,15 +82,22 @@ def write_times(run: Path, num_phases: int = 4, seconds: float = 10.0) -> None:
 
 
 def write_metrics(run: Path, phase: int = 4, count: int = 2, first: int = 12) -> None:
-    with open(run / "metrics.jsonl", "a") as file:
-        for number in range(first, first + count):
+    """Add iterations of a phase; to a new file, those of the phases before it too."""
+    file = run / "metrics.jsonl"
+    begun = first if file.exists() else 1
+    with open(file, "a") as opened:
+        for number in range(begun, first + count):
             line = {
-                **{"phase": phase, "number": number, "env_steps": 40 * number},
+                **{
+                    "phase": phase if number >= first else 0,
+                    "number": number,
+                    "env_steps": 40 * number,
+                },
                 **{"collect_s": 0.3, "learn_s": 0.2, "reward": 0.04},
                 **{"episode_length": 0.9, "tracking_error": 0.31},
                 "figures": {"entropy": -2.2},
             }
-            file.write(dumps(line) + "\n")
+            opened.write(dumps(line) + "\n")
 
 
 def status(capsys, *args) -> str:

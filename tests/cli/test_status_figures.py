@@ -148,7 +148,7 @@ def test_torn_and_odd_lines_of_the_logs_are_left_out(run, capsys):
 def test_only_the_end_of_long_metrics_is_needed(run, capsys):
     stop(run)
     write_metrics(run, phase=3, count=600, first=1)
-    write_metrics(run)
+    write_metrics(run, first=601)
     assert (run / "metrics.jsonl").stat().st_size > 1 << 16
     assert status_json(capsys, run)["progress"]["iterations"] == 2
 

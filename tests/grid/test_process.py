@@ -61,7 +61,8 @@ def test_it_ends_at_once_when_its_parent_is_killed(tmp_path):
         "    Path(sys.argv[2]).write_text(str(child.pid)); time.sleep(600)\n"
     )
     told = tmp_path / "pid"
-    path = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
+    here = Path(__file__).parent
+    path = f"{here}:{here.parent}:{os.environ.get('PYTHONPATH', '')}"
     parent = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path), str(told), path]
     )

@@ -24,7 +24,7 @@ def taped(monkeypatch):
     def start():
         monkeypatch.setattr("horizon_rl.task.env.Recorded", Taped)
         monkeypatch.setattr("horizon_rl.learning.ppo.Recorded", Taped)
-        monkeypatch.setattr("horizon_rl.learning.update.Recorded", Taped)
+        monkeypatch.setattr("horizon_rl.learning.steps.Recorded", Taped)
         monkeypatch.setattr(Taped, "num_replays", 0)
 
     return start
@@ -65,7 +65,7 @@ def test_replaying_notices_a_normaliser_that_was_replaced(taped, monkeypatch):
     taped()
     monkeypatch.setattr(
         ppo_module,
-        "_update_normalizer",
+        "update_normalizer",
         lambda model, obs: model.update_normalization(obs),
     )
     _, tensors = train_and_copy(cfg)
