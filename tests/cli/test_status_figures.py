@@ -147,8 +147,13 @@ def test_torn_and_odd_lines_of_the_logs_are_left_out(run, capsys):
 
 def test_only_the_end_of_long_metrics_is_needed(run, capsys):
     stop(run)
-    write_metrics(run, phase=3, count=600, first=1)
-    write_metrics(run, first=601)
+    write_metrics(run)
+    file = run / "metrics.jsonl"
+    first, *others = file.read_text().splitlines()
+    figures = {f"figure {i}": 0.5 for i in range(8000)}
+    file.write_text(
+        "\n".join((json.dumps({**json.loads(first), **figures}), *others, ""))
+    )
     assert (run / "metrics.jsonl").stat().st_size > 1 << 16
     assert status_json(capsys, run)["progress"]["iterations"] == 2
 
