@@ -29,7 +29,7 @@ def main() -> int:
     killing.add_argument("--only", choices=kill.TARGETS)
     mutating = attacks.add_parser("mutate")
     mutating.add_argument("--mutations", type=int, default=100_000)
-    mutating.add_argument("--only", help="one kind of file or input")
+    mutating.add_argument("--only", nargs="+", help="some kinds of files and inputs")
     args = parser.parse_args()
     if args.attack == "kill":
         return kill.campaign(args.kills, args.only)

@@ -1,5 +1,6 @@
 """Kill processes at random moments, resume, and compare what is left with a whole run."""
 
+import io
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -96,7 +98,8 @@ def kill_grids(kills: int, folder: Path) -> Found:
         try:
             hand = folder / "hand"
             if not hand.exists():
-                train_by_hand(place / "out", names, hand)
+                with redirect_stdout(io.StringIO()):
+                    train_by_hand(place / "out", names, hand)
             assert_same_runs(place / "out" / "runs", hand, names)
         except AssertionError as error:
             print(f"grid {runs}: {error}", file=sys.stderr)

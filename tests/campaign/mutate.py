@@ -110,7 +110,7 @@ def _attack_here(
         os.write(writing, f"{told}\n".encode())
 
 
-def campaign(mutations: int, only: str | None = None) -> int:
+def campaign(mutations: int, only: list[str] | None = None) -> int:
     columns = ("refused", "said", "same result", "another result", *BAD)
     print(f"| altered | mutations | {' | '.join(columns)} | memory, MB |")
     print("|---|" + "---:|" * (len(columns) + 2))
@@ -119,10 +119,11 @@ def campaign(mutations: int, only: str | None = None) -> int:
         kinds = make_kinds(Path(folder))
         if only is not None and only not in kinds:
             sys.exit(f"unknown kind '{only}'; accepted: {', '.join(kinds)}")
-        chosen = {k: v for k, v in kinds.items() if only in (None, k)}
-        shares = {name: kind.ms**-0.5 for name, kind in chosen.items()}
+        shares = {name: kind.ms**-0.5 for name, kind in kinds.items()}
         began = time.monotonic()
-        for name, kind in chosen.items():
+        for name, kind in kinds.items():
+            if only and name not in only:
+                continue
             count = round(mutations * shares[name] / sum(shares.values()))
             found, peak = Counter(), 0.0
             for first in range(0, count, CHUNK):
