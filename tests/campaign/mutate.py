@@ -117,8 +117,8 @@ def campaign(mutations: int, only: list[str] | None = None) -> int:
     total, worst = Counter(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         kinds = make_kinds(Path(folder))
-        if only is not None and only not in kinds:
-            sys.exit(f"unknown kind '{only}'; accepted: {', '.join(kinds)}")
+        if unknown := set(only or ()) - kinds.keys():
+            sys.exit(f"unknown: {', '.join(unknown)}; accepted: {'; '.join(kinds)}")
         shares = {name: kind.ms**-0.5 for name, kind in kinds.items()}
         began = time.monotonic()
         for name, kind in kinds.items():

@@ -317,6 +317,13 @@ def test_a_robot_out_of_all_proportion_is_refused(old, new, tmp_path):
         load_mjcf(tmp_path / "robot.xml")
 
 
+def test_names_that_are_no_text_are_refused(tmp_path):
+    text = (Path(__file__).parents[2] / "examples/own_robot.xml").read_bytes()
+    (tmp_path / "robot.xml").write_bytes(text.replace(b"lf_", b"lf\xd6"))
+    with pytest.raises(InputError, match="robot.xml: .*utf-8"):
+        load_mjcf(tmp_path / "robot.xml")
+
+
 def test_a_path_that_is_no_file_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "gone.xml"):
         with pytest.raises(InputError, match="no such file"):

@@ -48,7 +48,10 @@ class OnnxPolicy:
         options.log_severity_level = 3
         try:
             self._session = ort.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
+                content,
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=0,  # It would print, and try the same again.
             )
         except Exception as error:  # Its exceptions have no common base.
             raise InputError(f"not a usable ONNX file: {error}") from error

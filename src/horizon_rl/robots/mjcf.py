@@ -91,6 +91,7 @@ def load_mjcf(
             raise InputError("no such file; needs an MJCF file")
         spec = _load(mujoco.MjSpec.from_file, str(path))
         source = _load(spec.compile)
+        _load(source.names.decode, "utf-8")  # MuJoCo takes any bytes for a name.
         joint_ids = find_joints(source, joints)
         foot_ids = find_feet(source, joint_ids, feet)
         sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
