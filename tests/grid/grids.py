@@ -17,7 +17,9 @@ from horizon_rl.grid.folder import GridFolder
 from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.runs.verify import verify_run
 
-PATIENCE_S = 600.0
+PATIENCE_S = 1800.0
+CLUSTER = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+"""What all nodes of a cluster of tests have in common, and who joins it."""
 BASE = """
 [train]
 preset = "smoke"
@@ -48,7 +50,11 @@ def start_grid(study: Path, out: Path, *flags: str) -> subprocess.Popen[str]:
         str(out),
     ]
     return subprocess.Popen(
-        [*command, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*command, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(CLUSTER if "--address" in flags else {})},
     )
 
 
@@ -154,7 +160,7 @@ def node(*flags: str) -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+        env={**os.environ, **CLUSTER},
     )
     try:
         yield process
