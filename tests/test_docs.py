@@ -41,6 +41,7 @@ FOREIGN_FLAGS = {
     "--overlap": "srun",
     "--port": "ray",
     "--logdir": "tensorboard",
+    "--mutations": "tests.campaign",
     "--no-deps": "pip",
     "--nproc-per-node": "torchrun",
     "--rm": "docker",
