@@ -1,6 +1,7 @@
 """PLR in the simulator: scores come back, new instances teach nothing, and it resumes."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from small_runs import (
 
 from horizon_rl.cli import main
 from horizon_rl.curriculum import Entry, PlrCfg
+from horizon_rl.learning import build_ppo, register_algorithm
 from horizon_rl.runs.journal import replay
 from horizon_rl.support.errors import InputError
 
@@ -161,13 +163,28 @@ class Unscored:
         return getattr(self._algorithm, name)
 
 
-def test_algorithm_that_cannot_score_is_refused(tmp_path):
-    run = create(cfg(), tmp_path)
-    run.learner.algorithm = Unscored(run.learner.algorithm)  # pyright: ignore[reportAttributeAccessIssue]
-    refused = "plr needs an algorithm that scores steps; 'ppo' does not"
+@register_algorithm("unscored")
+def build_unscored(*args: Any) -> Any:
+    return Unscored(build_ppo(*args))
+
+
+def test_algorithm_that_cannot_score_is_refused_before_its_run_begins(tmp_path):
+    plain = cfg()
+    learner = replace(plain.learner, algorithm="unscored")
+    refused = "plr needs an algorithm that scores steps; 'unscored' does not"
     with pytest.raises(InputError, match=refused):
-        finish(run)
-    run.close()
+        create(replace(plain, learner=learner), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_gram_with_plr_is_refused_with_the_settings(tmp_path, capsys):
+    run = tmp_path / "run"
+    flags = ["--preset", "smoke", "--policy", "mlp", "--method", "plr"]
+    flags += ["--learner.algorithm", "gram", "--device", "cpu", "--run", str(run)]
+    assert main(["train", *flags]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "plr needs an algorithm that scores steps; 'gram' does not" in error
+    assert not run.exists()
 
 
 def test_budget_without_training_is_refused_before_anything_is_built(tmp_path):

@@ -92,17 +92,36 @@ class Adversarial(Protocol):
 
 Builder = Callable[[TensorDict, int, int, LearnerCfg, str, Ranks], Algorithm]
 """Makes an algorithm out of the arguments of `build_learner`."""
+ActorBuilder = Callable[[TensorDict, int, LearnerCfg, int], Actor]
+"""Makes an algorithm's actor alone out of the arguments of `build_policy`."""
 B = TypeVar("B", bound=Builder)
 
-BUILDERS: dict[str, Builder] = {}
+
+class Registered(NamedTuple):
+    """How to build an algorithm, to train, and its actor alone, to run a policy."""
+
+    build: Builder
+    build_actor: ActorBuilder | None
+    """None: the actor is that of the settings."""
+
+
+ALGORITHMS: dict[str, Registered] = {}
 """By the names that `LearnerCfg.algorithm` chooses them by."""
 
 
-def register_algorithm(name: str) -> Callable[[B], B]:
-    """Make a builder known by the name that `LearnerCfg.algorithm` chooses it by."""
+def register_algorithm(
+    name: str, build_actor: ActorBuilder | None = None
+) -> Callable[[B], B]:
+    """Make a builder known by the name that `LearnerCfg.algorithm` chooses it by.
+
+    Args:
+        name: What to call it.
+        build_actor: Builds its actor from the arguments of `build_policy`, if that is not
+            the settings': policies are loaded from checkpoints with it.
+    """
 
     def register(builder: B) -> B:
-        BUILDERS[name] = builder
+        ALGORITHMS[name] = Registered(builder, build_actor)
         return builder
 
     return register

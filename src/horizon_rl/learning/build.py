@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.learning.algorithm import BUILDERS, Algorithm, register_algorithm
+from horizon_rl.learning.algorithm import ALGORITHMS, Algorithm, register_algorithm
 from horizon_rl.learning.config import ActorCfg, LearnerCfg, MlpCfg, PpoCfg
 from horizon_rl.learning.distill import MEAN, STD, Distillation, ImitationSteps
 from horizon_rl.learning.gram import Gram
@@ -56,10 +56,10 @@ def build_learner(
         teachers: Whom to learn from, as `cfg.distill` says; `observations` then have the
             group `teacher`. They are built for rollouts of `cfg.ppo.num_steps`.
     """
-    if cfg.algorithm not in BUILDERS:
-        raise InputError(unknown("algorithm", cfg.algorithm, BUILDERS))
+    if cfg.algorithm not in ALGORITHMS:
+        raise InputError(unknown("algorithm", cfg.algorithm, ALGORITHMS))
     set_matmul_precision(device, cfg.matmul)
-    build = BUILDERS[cfg.algorithm]
+    build = ALGORITHMS[cfg.algorithm].build
     if teachers:
         build = partial(build_distillation, teachers=teachers)
     return build(observations, num_actions, num_envs, cfg, str(device), ranks)
@@ -108,7 +108,16 @@ def build_distillation(
     return Distillation(ppo, steps, teachers, cfg.distill)
 
 
-@register_algorithm("gram")
+def build_gram_actor(
+    observations: TensorDict, num_actions: int, cfg: LearnerCfg, num_steps: int = 24
+) -> GramActor:
+    """Build GRAM's actor alone: see `build_policy`."""
+    assert isinstance(cfg.actor, MlpCfg)  # As `LearnerCfg` has checked.
+    _check_groups(observations, cfg.actor.obs_groups)
+    return GramActor(observations, num_actions, cfg.actor, cfg.gram)
+
+
+@register_algorithm("gram", build_gram_actor)
 def build_gram(
     observations: TensorDict,
     num_actions: int,
@@ -125,7 +134,7 @@ def build_gram(
     gram, compiles, groups = cfg.gram, cfg.compiles("update"), cfg.critic
     _check_minibatches(num_envs, cfg.ppo)
     _check_groups(observations, groups.obs_groups, groups.privileged_groups)
-    actor = _build_gram_actor(observations, num_actions, cfg)
+    actor = build_gram_actor(observations, num_actions, cfg)
     context = ContextEncoder(observations, groups.privileged_groups, gram)
     critic = GramCritic(observations, groups, gram.latent_dim)
     adversary = Adversary(observations, cfg.actor.obs_groups, gram)
@@ -152,18 +161,14 @@ def build_gram(
 def build_policy(
     observations: TensorDict, num_actions: int, cfg: LearnerCfg, num_steps: int = 24
 ) -> Actor:
-    """Build the actor of an algorithm alone, on the CPU: enough to run a policy."""
-    if cfg.algorithm == "gram":
-        return _build_gram_actor(observations, num_actions, cfg)
+    """Build the actor of an algorithm alone, on the CPU: enough to run a policy.
+
+    That of an algorithm nobody has registered is taken to be the settings'.
+    """
+    registered = ALGORITHMS.get(cfg.algorithm)
+    if registered and registered.build_actor:
+        return registered.build_actor(observations, num_actions, cfg, num_steps)
     return build_actor(observations, num_actions, cfg.actor, num_steps)
-
-
-def _build_gram_actor(
-    observations: TensorDict, num_actions: int, cfg: LearnerCfg
-) -> GramActor:
-    assert isinstance(cfg.actor, MlpCfg)  # As `LearnerCfg` has checked.
-    _check_groups(observations, cfg.actor.obs_groups)
-    return GramActor(observations, num_actions, cfg.actor, cfg.gram)
 
 
 def build_actor(

@@ -7,7 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from horizon_rl.domains import Catalogue
-from horizon_rl.learning.algorithm import check_tensors
+from horizon_rl.learning.algorithm import ALGORITHMS, check_tensors
 from horizon_rl.learning.build import build_policy
 from horizon_rl.learning.checkpoint import (
     Checkpoint,
@@ -65,6 +65,19 @@ def _check_instances(actor: Actor, observations: TensorDict) -> None:
         )
 
 
+def _check_weights(weights: dict[str, Tensor], actor: Actor, algorithm: str) -> None:
+    """Refuse the weights of another actor."""
+    try:
+        check_tensors(weights, actor.state_dict())
+    except InputError as error:
+        if algorithm in ALGORITHMS:
+            raise
+        raise InputError(
+            f"{error}. Its algorithm '{algorithm}' is not registered: import the module "
+            "that registers it first"
+        ) from error
+
+
 def read_checkpoint(path: Path) -> Checkpoint:
     """Verify and load a checkpoint: the one way to read it."""
     verify_checkpoint(path)
@@ -97,7 +110,7 @@ def load_actor(
             widths["privileged"] = len(list(privileged_numbers(catalogue)))
         shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
         actor = build_policy(TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps)
-        check_tensors(weights, actor.state_dict())
+        _check_weights(weights, actor, cfg.algorithm)
     except InputError as error:
         raise InputError(
             f"{path} is not a policy for {NUM_ACTOR} observations and {NUM_ACTIONS} "

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from horizon_rl.learning import Actor, GramActor, TransformerActor
 from horizon_rl.learning.attention import rotate, rotation_table, visible
 from horizon_rl.policies.onnx_file import seal
+from horizon_rl.support.errors import InputError, unknown
 
 METADATA = "horizon"
 """Key of what we say of a policy in its file, as JSON."""
@@ -139,6 +140,8 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
         actor: What to write.
         metadata: Texts to put into the file, by their keys.
     """
+    if actor.kind not in SINGLE_STEPS:
+        raise InputError(unknown("kind of actor", actor.kind, SINGLE_STEPS))
     module: Any = SINGLE_STEPS[actor.kind](actor).cpu().eval()
     first_step = (
         torch.zeros(1, actor.obs_dim),

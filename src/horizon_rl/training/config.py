@@ -15,6 +15,7 @@ from horizon_rl.curriculum import (
     choose_method,
 )
 from horizon_rl.domains import Catalogue
+from horizon_rl.domains.distribution import SCORE
 from horizon_rl.learning import LearnerCfg
 from horizon_rl.support.bounds import (
     Count,
@@ -168,7 +169,6 @@ class TrainCfg(MethodCfgs):
             teachers: Those that the settings name.
         """
         self._check_teachers(teachers)
-        self._check_parts()
         cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
@@ -178,7 +178,7 @@ class TrainCfg(MethodCfgs):
             # What has no level among those that are named stays at the baseline.
             stays = self.method == "fixed" or (self.method == "gram" and self.levels)
             level = 0.0 if stays else 1.0
-        return choose_method(
+        method = choose_method(
             self.method,
             cfg,
             self,
@@ -188,6 +188,18 @@ class TrainCfg(MethodCfgs):
             clock_level=level,
             teachers=teachers,
         )
+        self.check_scores(method, has_scores=self.learner.algorithm != "gram")
+        self._check_parts()
+        return method
+
+    def check_scores(self, method: Method, *, has_scores: bool) -> None:
+        """Refuse a method that asks for scores where the algorithm has none."""
+        if SCORE in (method.outcome_parameters or ()) and not has_scores:
+            raise InputError(
+                f"method {self.method} needs an algorithm that scores steps; "
+                f"'{self.learner.algorithm}' does not. Accepted: ppo, or one with "
+                "value_losses()"
+            )
 
     def _check_teachers(self, teachers: tuple[Teacher, ...]) -> None:
         if self.teachers and self.method != "distill":

@@ -84,7 +84,8 @@ class TorchLearner(Learner):
                 total += reward.mean()
             algorithm.compute_returns(worlds.observations)
             if worlds.scores:
-                worlds.scores.add(self._score())
+                assert isinstance(algorithm, Scoring)  # As `Run.create` has checked.
+                worlds.scores.add(algorithm.value_losses())
         timer.mark()
         figures = algorithm.update()
         timer.mark()
@@ -109,16 +110,6 @@ class TorchLearner(Learner):
             overflow=overflow,
             figures=figures,
         )
-
-    def _score(self) -> torch.Tensor:
-        """Return the value losses of the rollout, [T, n]."""
-        if not isinstance(self.algorithm, Scoring):
-            raise InputError(
-                f"method {self.cfg.method} needs an algorithm that scores steps; "
-                f"'{self.cfg.learner.algorithm}' does not. Accepted: ppo, or one with "
-                "value_losses()"
-            )
-        return self.algorithm.value_losses()
 
     def snapshot(self) -> Any:
         return take_snapshot(self.algorithm)

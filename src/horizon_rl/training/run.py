@@ -22,6 +22,7 @@ from horizon_rl.curriculum import (
 from horizon_rl.curriculum.entry import is_on_hold, last_commit, rollbacks_since
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import MARKS
+from horizon_rl.learning import Scoring
 from horizon_rl.physics import effect_digests, own_effects
 from horizon_rl.policies.teachers import (
     LoadedTeacher,
@@ -109,6 +110,8 @@ class Run(Recorder):
             if parameter not in known:
                 raise InputError(unknown("parameter", parameter, known))
         run = cls(cfg, catalogue, path, device, ranks)
+        has_scores = isinstance(run.learner.algorithm, Scoring)
+        cfg.check_scores(method, has_scores=has_scores)
         if init:
             run.start = f"from {name or init}"
         ranks.once(lambda: run._make_directory(groups, method, init))
