@@ -7,10 +7,12 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from horizon_rl.grid.process import _has_iterated, start, watch
+from horizon_rl.evaluation.array_cache import software
+from horizon_rl.grid.process import compiles_kernels, start, watch
 from run_files import begin
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -81,23 +83,47 @@ def test_runs_on_a_gpu_let_the_first_compile(node, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     gpu = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
-    for _ in range(2):
-        with start(gpu, ["--version"], tmp_path / "log", tmp_path) as child:
+    log = tmp_path / "log"
+
+    def marks(*command: str) -> list[str]:
+        with start(gpu, command, log, tmp_path) as child:
             child.wait()
-    (mark,) = tmp_path.glob("horizon-grid-*")
-    assert mark.read_text() == "warm"
+        return [file.read_text() for file in tmp_path.glob("horizon-grid-*")]
+
+    assert marks("eval", "--help") == []
+    assert marks("train", "--preset", "none", "--run", "a") == [""]  # It failed.
+    for _ in range(2):
+        assert marks("train", "--help", "--run", "a") == ["warm"]
+    # Other versions have other kernels.
+    other = {**software(), "warp-lang": "9.9"}
+    monkeypatch.setattr("horizon_rl.evaluation.array_cache.software", lambda: other)
+    assert marks("train", "--help", "--run", "a") == ["warm", "warm"]
+
+
+class Acting:
+    """A command that does something every time that somebody looks at it."""
+
+    returncode = None
+
+    def __init__(self, *acts):
+        self.acts = [*acts]
+
+    def poll(self) -> None:
+        self.acts.pop(0)()
 
 
 def test_the_first_waits_until_its_run_has_iterated(tmp_path):
-    for flag in ("--run", "--resume"):
-        run = tmp_path / flag
-        command = ["train", "--table", "0", flag, str(run)]
-        assert not _has_iterated(command)
-        begin(run)
-        assert not _has_iterated(command)
-        (run / "metrics.jsonl").touch()
-        assert _has_iterated(command)
-    assert _has_iterated(["eval", "phase-00000=somewhere"])
+    run, metrics = tmp_path / "run", tmp_path / "run/metrics.jsonl"
+    child: Any = Acting(lambda: begin(run), lambda: metrics.write_text("1\n"))
+    assert compiles_kernels(child, ["train", "--run", str(run)]) and not child.acts
+    # What it had before is no sign, and the phase that was not judged goes.
+    metrics.write_text("1\n2\n")
+    child = Acting(
+        lambda: None,
+        lambda: metrics.write_text("1\n"),
+        lambda: metrics.write_text("1\n2\n"),
+    )
+    assert compiles_kernels(child, ["train", "--resume", str(run)]) and not child.acts
 
 
 def wait_for(fact, seconds: float = 60.0):

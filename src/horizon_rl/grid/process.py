@@ -1,6 +1,5 @@
 """The processes of a run: `horizon` commands that are watched, and stopped."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -10,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
+from horizon_rl.evaluation.array_cache import make_key
 from horizon_rl.runs.paths import has_run, journal_of, metrics_file
 
 try:
@@ -58,7 +58,7 @@ def start(
     job: NodeShare, command: Sequence[str], log: Path, scratch: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; whatever ends the work on it ends the command, too."""
-    with open(log, "ab") as output, _first_on_node(job) as is_first:
+    with open(log, "ab") as output, _turn_on_node(job, command) as marker:
         child = subprocess.Popen(
             [sys.executable, "-m", "horizon_rl.grid.child", *command],
             stdin=subprocess.PIPE,
@@ -69,8 +69,9 @@ def start(
             # Ctrl-C in a terminal is ours to pass on.
             start_new_session=True,
         )
-        while is_first and child.poll() is None and not _has_iterated(command):
-            time.sleep(POLL_S)
+        # One that fails may have compiled nothing: the next is then the first.
+        if marker and compiles_kernels(child, command):
+            marker.write("warm")
     try:
         yield child
     finally:
@@ -81,24 +82,39 @@ def start(
 
 
 @contextmanager
-def _first_on_node(job: NodeShare) -> Iterator[bool]:
-    """Let the first run on a GPU node compile its kernels before others need them."""
-    if not job.gpus or fcntl is None:
-        yield False
+def _turn_on_node(job: NodeShare, command: Sequence[str]) -> Iterator[IO[str] | None]:
+    """Let the first run on a GPU node compile its kernels before others train.
+
+    Yields the file in which the first says that it has; None to all others. The file is
+    of this software: after an upgrade, kernels are compiled again.
+    """
+    if not job.gpus or fcntl is None or command[0] != "train":
+        yield None
         return
-    key = hashlib.sha256(str(Path(job.folder).parent).encode()).hexdigest()[:16]
+    key = make_key(runs=str(Path(job.folder).parent))[:16]
     with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        is_first = not file.read()
-        yield is_first
-        file.write("warm" * is_first)
+        yield None if file.read() else file
 
 
-def _has_iterated(command: Sequence[str]) -> bool:
-    """Tell whether the run that a command trains has its kernels; others need none."""
+def compiles_kernels(child: subprocess.Popen[bytes], command: Sequence[str]) -> bool:
+    """Wait until a training run has iterated, or ended; tell whether it has kernels."""
+    size = _metrics_size(command)
+    while child.poll() is None:
+        # A run that is resumed begins with fewer lines than it had.
+        before, size = size, _metrics_size(command)
+        if size > before:
+            return True
+        time.sleep(POLL_S)
+    return child.returncode == 0
+
+
+def _metrics_size(command: Sequence[str]) -> int:
+    """Return the bytes that the run of a command has written about its iterations."""
     runs = [Path(b) for a, b in pairwise(command) if a in ("--run", "--resume")]
-    return all(has_run(r) and metrics_file(journal_of(r)).exists() for r in runs)
+    files = [metrics_file(journal_of(run)) for run in runs if has_run(run)]
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
