@@ -4,9 +4,7 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from killing import fork, wait
 
 from horizon_rl.cli import main
 from horizon_rl.cli.train_flags import default
@@ -23,7 +22,7 @@ from horizon_rl.runs.journal import committed_folder, replay
 from horizon_rl.runs.results import read_results
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
-from waiting import PATIENCE_S
+from waiting import wait_for
 
 TINY = [
     *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
@@ -92,22 +91,18 @@ def test_transformer_of_the_papers_size_runs(run, capsys):
     assert (config["embedding_dim"], config["window"]) == (128, 127)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 0), ("SIGTERM", 75)])
-def test_first_signal_stops_and_says_how_to_resume(run, number, code):
-    command = [sys.executable, "-m", "horizon_rl", *TINY, "--run", str(run)]
-    command += ["--steps", "100000000"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
+def test_first_signal_stops_and_says_how_to_resume(run, tmp_path, number, code):
+    said = tmp_path / "said"
+    endless = [*TINY, "--run", str(run), "--steps", "100000000"]
+    pid = fork(lambda: main(endless), said)
     metrics = run / "metrics.jsonl"
-    while not (metrics.exists() and metrics.stat().st_size):
-        time.sleep(0.01)
-    process.send_signal(getattr(signal, number))
-    out, _ = process.communicate()
-    assert process.returncode == code
+    wait_for(lambda: metrics.exists() and metrics.stat().st_size)
+    os.kill(pid, getattr(signal, number))
+    assert wait(pid) == code
+    out = said.read_text()
     assert "was not judged and will run again" in out
     assert f"Go on with: horizon train --resume {run}" in out
     resumed = Run.resume(run)
@@ -182,16 +177,6 @@ def test_full_disk_stops_with_a_clear_message(run, capsys, monkeypatch):
     assert f"horizon train --resume {run}" in err and "Traceback" not in err
 
 
-def test_several_ranks_speak_once(run):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["-m", "--", "horizon_rl", *TINY, "--run", str(run), "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Run: ") == 2 and done.stdout.count("Finished") == 1
-    assert "on each of 2 ranks" in done.stdout
-    assert len(list(run.glob("events.out.tfevents*"))) == 1
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -228,8 +213,9 @@ def test_bad_input_is_answered_in_one_line_with_code_2(
     assert not list(Path("logs").rglob("checkpoints"))
 
 
-def test_films_of_commits_change_nothing_of_the_run(run, tmp_path, capsys):
+def test_films_of_commits_change_nothing_of_the_run(run, tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg", reason="needs the extra viewer")
+    monkeypatch.setattr("horizon_rl.cli.film_commits.SECONDS", 0.4)
     from horizon_rl.robots.picture import choose_gl
     from horizon_rl.support.errors import InputError
 

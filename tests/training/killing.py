@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -18,19 +19,29 @@ def prepare_fork() -> None:
     torch.set_num_threads(1)
 
 
-def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:
-    """Resume the run in a forked process; return its id."""
+def fork(work: Callable[[], int | None], said: Path | None = None) -> int:
+    """Work in a forked process, whose output may go to a file; return its id."""
     pid = os.fork()
     if pid:
         return pid
     status = 1
     try:
         prepare_fork()
-        prepare()
-        finish(resume(path))
-        status = 0
+        if said is not None:
+            sys.stdout = sys.stderr = open(said, "w", buffering=1)
+        status = work() or 0
     finally:
         os._exit(status)  # No clean-up: this process never leaves the test.
+
+
+def run_in_child(path: Path, prepare: Callable[[], object] = lambda: None) -> int:
+    """Resume the run in a forked process; return its id."""
+
+    def work() -> None:
+        prepare()
+        finish(resume(path))
+
+    return fork(work)
 
 
 def assert_ends_as(path: Path, whole: Path) -> None:

@@ -1,8 +1,8 @@
 """What the tests let two ranks do: python rank_work.py FOLDER.
 
-Three sessions, one after the other: `die` and `fail` start a run, with a rank 1 that does
+Four sessions, one after the other: `die` and `fail` start a run, with a rank 1 that does
 not get far; `measure` goes on with the run that was killed, and does what is best looked
-at from inside, and leaves what it saw for the test to judge.
+at from inside, and leaves what it saw for the test to judge; `speak` is the command line.
 """
 
 import atexit
@@ -34,6 +34,7 @@ from tensordict import TensorDict
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from horizon_rl.cli import main
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import (
@@ -307,14 +308,24 @@ def measure(ranks: Ranks, out: Path) -> None:
 # Sessions.
 
 
+SPEAK = (
+    *("train", "--preset", "smoke", "--num-envs", "8", "--task.episode-s", "0.4"),
+    *("--learner.ppo.num-steps", "8", "--steps", "1500", "--table", "0"),
+    *("--learner.actor.hidden-dims", "32", "--device", "cpu"),
+)
+
+
 def work(what: str, out: Path) -> None:
     """Do what one rank of a session does, with its output in files."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         file = os.open(out / f"{what}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(file, number)
-    if what != "measure":
-        break_rank_1(10, die if what == "die" else fail)
     try:
+        if what == "speak":
+            assert main([*SPEAK, "--run", str(out / what)]) == 0
+            return
+        if what != "measure":
+            break_rank_1(10, die if what == "die" else fail)
         with join("cpu") as ranks:
             if what == "measure":
                 measure(ranks, out)
@@ -350,5 +361,5 @@ if __name__ == "__main__":
     out = Path(sys.argv[1])
     ended_well = {what: launch(what, out) for what in ("die", "fail")}
     shutil.copytree(out / "die", out / "killed")
-    ended_well["measure"] = launch("measure", out)
+    ended_well |= {what: launch(what, out) for what in ("measure", "speak")}
     (out / "sessions.json").write_text(json.dumps(ended_well))

@@ -31,7 +31,7 @@ WORK = Path(__file__).with_name("rank_work.py")
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory) -> Path:
-    """Return the folder of three sessions of two ranks, see `rank_work`."""
+    """Return the folder of the sessions of two ranks, see `rank_work`."""
     out = tmp_path_factory.mktemp("ranks")
     done = subprocess.run(
         [sys.executable, str(WORK), str(out)],
@@ -241,6 +241,14 @@ def test_rank_0_decides_and_speaks(measured):
     assert [s["gathered"] for s in seen] == [[0, 1], [0, 1]]
     said = (out / "measure.stdout").read_text()
     assert "rank 0 speaks" in said and "rank 1 speaks" not in said
+
+
+def test_the_command_line_speaks_once(ended_well, sessions):
+    assert ended_well["speak"], (sessions / "speak.stderr").read_text()
+    said, run = (sessions / "speak.stdout").read_text(), sessions / "speak"
+    assert said.count("Run: ") == 2 and said.count("Finished") == 1
+    assert "on each of 2 ranks" in said
+    assert len(list(run.glob("events.out.tfevents*"))) == 1
 
 
 def test_run_is_resumed_by_as_many_ranks_as_it_began_with(measured):
