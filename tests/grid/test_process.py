@@ -2,22 +2,23 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from grids import is_alive
 
 from horizon_rl.evaluation.array_cache import software
 from horizon_rl.grid.process import compiles_kernels, start, watch
 from run_files import begin
+from waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-# The lightest command that takes minutes.
-LONG = ("rehearse", "--compare", "--seeds", "1000")
+# The lightest command that takes minutes, and says that it has begun.
+LONG = ("rehearse", "--method", "fixed", "--curriculum.max-phases", "100000")
+LONG += ("--run", "run")
 
 
 @dataclass(frozen=True)
@@ -42,41 +43,35 @@ def test_a_command_is_that_of_horizon(node, tmp_path):
     assert log.read_text().startswith("horizon-rl ")
 
 
-def test_it_stops_when_it_is_asked_to(node, tmp_path):
-    log = tmp_path / "log"
+def test_it_stops_when_it_is_asked_to(node, tmp_path, monkeypatch):
+    monkeypatch.setattr("horizon_rl.grid.process.LOOK_EVERY_S", 0.05)
+    log, journal = tmp_path / "log", tmp_path / "run" / "journal.jsonl"
     with start(node, LONG, log, tmp_path) as child:
-        began = time.monotonic()
-        for _ in watch(child, lambda: time.monotonic() - began > 2.0):
-            assert time.monotonic() - began < 60.0
+        for _ in watch(child, journal.exists):
+            pass
     assert child.returncode == 130
     assert log.read_text().endswith("horizon: interrupted\n")
 
 
-def test_it_ends_at_once_when_its_parent_is_killed(tmp_path):
-    code = (
-        "import sys, time; sys.path[:0] = sys.argv[3].split(':')\n"
-        "from pathlib import Path\n"
-        "from horizon_rl.grid.process import start\n"
-        "from test_process import LONG, Node\n"
-        "here = Path(sys.argv[1])\n"
-        "with start(Node(str(here), str(here)), LONG, here / 'log', here) as child:\n"
-        "    Path(sys.argv[2]).write_text(str(child.pid)); time.sleep(600)\n"
-    )
-    told = tmp_path / "pid"
-    here = Path(__file__).parent
-    path = f"{here}:{here.parent}:{os.environ.get('PYTHONPATH', '')}"
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path), str(told), path]
-    )
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_it_ends_at_once_when_its_parent_is_killed(node, tmp_path):
+    told, journal = tmp_path / "pid", tmp_path / "run" / "journal.jsonl"
+    parent = os.fork()
+    if not parent:
+        try:
+            with start(node, LONG, tmp_path / "log", tmp_path) as child:
+                told.write_text(str(child.pid))
+                time.sleep(86400.0)
+        finally:
+            os._exit(1)
     try:
-        pid = int(wait_for(lambda: told.exists() and told.read_text()))
-        wait_for(lambda: (tmp_path / "log").exists())
-        time.sleep(1.0)
-        os.kill(pid, 0)  # It is there.
+        wait_for(journal.exists)
+        pid = int(told.read_text())
+        assert is_alive(pid)
     finally:
-        parent.send_signal(signal.SIGKILL)
-        parent.wait()
-    wait_for(lambda: not is_running(pid))
+        os.kill(parent, signal.SIGKILL)
+        os.waitpid(parent, 0)
+    wait_for(lambda: not is_alive(pid))
 
 
 def test_runs_on_a_gpu_let_the_first_compile(node, tmp_path, monkeypatch):
@@ -124,19 +119,3 @@ def test_the_first_waits_until_its_run_has_iterated(tmp_path):
         lambda: metrics.write_text("1\n2\n"),
     )
     assert compiles_kernels(child, ["train", "--resume", str(run)]) and not child.acts
-
-
-def wait_for(fact, seconds: float = 60.0):
-    deadline = time.monotonic() + seconds
-    while not (found := fact()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
