@@ -37,8 +37,8 @@ CONTACTS_WITH_PLANE = {
 
 
 CONTACTS_WITH_HFIELD = 4
-"""Of all that a geom has with the prisms of a height field mujoco_warp keeps the deepest
-and three that lie far apart."""
+"""Of all that a geom has with the triangles of a height field the deepest is kept, and
+three that lie far apart."""
 
 
 class RowLayout:
@@ -143,13 +143,19 @@ def most_contacts(engine: mjw.Model) -> int:
 def most_searches(engine: mjw.Model) -> int:
     """Return how many pairs of one kind of geom can near a height field in a world.
 
-    Each has room of its own for the search for its contacts, five kilobytes.
+    Each has room of its own for the search for its contacts, five kilobytes; those of
+    balls and capsules are not searched for.
     """
     types = engine.geom_type.numpy()
     pairs = [
         sorted(types[pair].tolist()) for pair in engine.nxn_geom_pair_filtered.numpy()
     ]
-    others = [other for ground, other in pairs if ground == _G.mjGEOM_HFIELD]
+    closed = (_G.mjGEOM_SPHERE, _G.mjGEOM_CAPSULE)
+    others = [
+        other
+        for ground, other in pairs
+        if ground == _G.mjGEOM_HFIELD and other not in closed
+    ]
     return max(map(others.count, others), default=0)
 
 
