@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 # Before torch is imported: its threads would wait for the simulator's, and for those of
@@ -14,6 +15,7 @@ from hypothesis import settings
 
 from browsing import browser, page  # noqa: F401
 from short_evaluations import short_evaluations  # noqa: F401
+from short_exports import shared_operators, short_exports  # noqa: F401
 from small_checkpoints import make_checkpoint  # noqa: F401
 from trained_run import trained, trained_copy  # noqa: F401
 
@@ -28,7 +30,7 @@ sys.dont_write_bytecode = False
 # Runs sync every file that they write: on a disk that takes a tenth of the time.
 MEMORY = Path("/dev/shm")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 # What is imported and collected stays: looking through it for garbage takes seconds.
 gc.disable()

@@ -78,7 +78,7 @@ def test_memory_is_inside_and_reset_empties_it():
     np.testing.assert_allclose(third[1], second[1], atol=1e-5)
 
 
-def test_every_form_of_a_policy_can_be_loaded(tmp_path):
+def test_every_form_of_a_policy_can_be_loaded(tmp_path, short_exports):
     path = tmp_path / "p.onnx"
     path.write_bytes(export_policy("base-mlp").content)
     obs = observations(2)

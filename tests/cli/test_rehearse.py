@@ -3,16 +3,17 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from horizon_rl.cli import main
 from horizon_rl.rehearsal.compare import COMPARED
 from horizon_rl.runs.journal import replay
+from waiting import wait_for
 
 COMMAND = [sys.executable, "-m", "horizon_rl", "rehearse"]
 
@@ -20,6 +21,20 @@ COMMAND = [sys.executable, "-m", "horizon_rl", "rehearse"]
 @pytest.fixture
 def run(tmp_path):
     return tmp_path / "run"
+
+
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory):
+    """A rehearsal that no test changes."""
+    path = tmp_path_factory.mktemp("rehearsed") / "run"
+    assert main(["rehearse", "--run", str(path), "--json"]) == 0
+    return path
+
+
+@pytest.fixture
+def finished(rehearsed, run):
+    """A copy of it."""
+    return shutil.copytree(rehearsed, run)
 
 
 def test_summary_figure_and_journal_are_there(run, capsys):
@@ -110,24 +125,15 @@ def test_compare_prints_all_methods_on_80_columns(capsys):
     assert [row["method"] for row in rows] == ["plr", "fixed"] * 3
 
 
-def test_killed_process_resumes_to_the_same_end(tmp_path):
-    whole, hit = tmp_path / "whole", tmp_path / "hit"
-    subprocess.run([*COMMAND, "--run", str(whole)], check=True, capture_output=True)
-    slow = [*COMMAND, "--run", str(hit), "--groups", "core"]
-    process = subprocess.Popen(slow, stdout=subprocess.DEVNULL)
-    while not (hit / "journal.jsonl").exists():
-        time.sleep(0.001)
-    time.sleep(0.01)
+def test_killed_process_resumes_to_the_same_end(rehearsed, run, capsys):
+    command = [*COMMAND, "--run", str(run), "--groups", "core"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    wait_for((run / "journal.jsonl").exists)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    resumed = subprocess.run(
-        [*COMMAND, "--run", str(hit), "--resume", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(resumed.stdout) == json.loads(
-        (whole / "summary.json").read_text()
+    assert main(["rehearse", "--run", str(run), "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        (rehearsed / "summary.json").read_text()
     )
 
 
@@ -146,12 +152,10 @@ def bad(capsys, *args):
     return err
 
 
-def test_run_directory_that_holds_a_run_is_left_alone(run, capsys):
-    assert main(["rehearse", "--run", str(run), "--json"]) == 0
-    capsys.readouterr()
-    before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
-    assert "already holds a run" in bad(capsys, "--run", str(run))
-    assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
+def test_run_directory_that_holds_a_run_is_left_alone(finished, capsys):
+    before = {p: p.read_bytes() for p in finished.rglob("*") if p.is_file()}
+    assert "already holds a run" in bad(capsys, "--run", str(finished))
+    assert {p: p.read_bytes() for p in finished.rglob("*") if p.is_file()} == before
 
 
 def test_unwritable_run_directory(tmp_path, capsys):
@@ -210,24 +214,21 @@ def test_resume_refuses_other_settings(run, capsys):
         (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
     ],
 )
-def test_damaged_journal(run, capsys, damage, message):
-    assert main(["rehearse", "--run", str(run), "--json"]) == 0
-    capsys.readouterr()
-    journal = run / "journal.jsonl"
+def test_damaged_journal(finished, capsys, damage, message):
+    journal = finished / "journal.jsonl"
     journal.write_bytes(damage(journal.read_bytes()))
     before = journal.read_bytes()
-    assert message in bad(capsys, "--resume", "--run", str(run))
+    assert message in bad(capsys, "--resume", "--run", str(finished))
     assert journal.read_bytes() == before
 
 
-def test_torn_journal_goes_on_with_a_warning(run, capsys):
-    assert main(["rehearse", "--run", str(run), "--json"]) == 0
-    summary = capsys.readouterr().out
-    journal = run / "journal.jsonl"
+def test_torn_journal_goes_on_with_a_warning(finished, capsys):
+    journal, summary = finished / "journal.jsonl", finished / "summary.json"
+    expected = json.loads(summary.read_text())
     journal.write_bytes(journal.read_bytes()[:-7])
-    assert main(["rehearse", "--resume", "--run", str(run), "--json"]) == 0
+    assert main(["rehearse", "--resume", "--run", str(finished), "--json"]) == 0
     out, err = capsys.readouterr()
-    assert out == summary
+    assert json.loads(out) == expected
     assert "warning" in err and "torn last line dropped" in err
 
 

@@ -110,20 +110,16 @@ def run(names, method, robot):
     return steps
 
 
-@many
-@given(groups, governors, robots)
-def test_mastered_levels_never_fall_and_stay_within_the_limit(names, method, robot):
-    for before, _, decision, after in run(names, method, robot):
+def mastered_levels_never_fall_and_stay_within_the_limit(_, steps):
+    for before, _, decision, after in steps:
         for group, level in after.mastered.items():
             assert 0.0 <= before.mastered[group] <= level <= 1.0
             if level > before.mastered[group]:
                 assert decision.action == "commit"
 
 
-@many
-@given(groups, governors, robots)
-def test_proposals_lie_between_mastered_and_limit_and_scouts_too(names, method, robot):
-    for before, _, _, after in run(names, method, robot):
+def proposals_lie_between_mastered_and_limit_and_scouts_too(_, steps):
+    for before, _, _, after in steps:
         for state in (before, after):
             if (proposal := state.proposal) is None:
                 continue
@@ -173,10 +169,8 @@ def test_run_that_never_passes_again_ends(names, method):
     assert state.ended == "no leap is left to try"
 
 
-@many
-@given(groups, governors, robots)
-def test_recovery_stays_a_share_and_is_measured_once_a_leap(names, method, robot):
-    for before, _, decision, after in run(names, method, robot):
+def recovery_stays_a_share_and_is_measured_once_a_leap(_, steps):
+    for before, _, decision, after in steps:
         assert 0.0 <= after.recovery.share <= 1.0
         assert before.expected is None or before.proposal.kind == "leap"
         if decision.action == "hold":
@@ -186,10 +180,8 @@ def test_recovery_stays_a_share_and_is_measured_once_a_leap(names, method, robot
             assert after.recovery == before.recovery
 
 
-@many
-@given(groups, governors, robots)
-def test_only_a_rollback_restores_and_it_gains_nothing(names, method, robot):
-    for before, _, decision, after in run(names, method, robot):
+def only_a_rollback_restores_and_it_gains_nothing(method, steps):
+    for before, _, decision, after in steps:
         assert decision.keeps_weights == (decision.action != "rollback")
         if decision.action in ("rollback", "retreat"):
             assert after.mastered == before.mastered
@@ -200,11 +192,9 @@ def test_only_a_rollback_restores_and_it_gains_nothing(names, method, robot):
             assert after.mastered == before.mastered
 
 
-@many
-@given(groups, governors, robots)
-def test_no_leap_is_committed_that_was_not_measured(names, method, robot):
+def no_leap_is_committed_that_was_not_measured(method, steps):
     gates = method.cfg.gates
-    for before, evidence, decision, _ in run(names, method, robot):
+    for before, evidence, decision, _ in steps:
         if decision.action != "commit":
             continue
         assert not evidence.aborted
@@ -226,9 +216,18 @@ def test_no_leap_is_committed_that_was_not_measured(names, method, robot):
 
 @many
 @given(groups, governors, robots)
-def test_same_evidence_gives_the_same_decisions(names, method, robot):
-    first, second = run(names, method, robot), run(names, method, robot)
-    assert [step[2:] for step in first] == [step[2:] for step in second]
+def test_properties_of_any_run(names, method, robot):
+    steps = run(names, method, robot)
+    for check in (
+        mastered_levels_never_fall_and_stay_within_the_limit,
+        proposals_lie_between_mastered_and_limit_and_scouts_too,
+        recovery_stays_a_share_and_is_measured_once_a_leap,
+        only_a_rollback_restores_and_it_gains_nothing,
+        no_leap_is_committed_that_was_not_measured,
+    ):
+        check(method, steps)
+    again = run(names, method, robot)
+    assert [step[2:] for step in again] == [step[2:] for step in steps], "same evidence"
 
 
 @settings(max_examples=100)

@@ -27,7 +27,6 @@ from horizon_rl.support.records import dumps, encode
 GROUPS = ("actuation", "mass", "disturbance", "contact", "inertia", "com", "reset")
 NEVER = 100_000
 
-thousand = settings(max_examples=1000)
 groups = st.integers(1, 7).map(lambda n: GROUPS[:n])
 configs = st.builds(
     CurriculumCfg,
@@ -91,20 +90,16 @@ def on_trial(state: State, decision: Decision) -> Frontier | None:
     return next((f for f in state.frontiers if f.name == decision.frontier), None)
 
 
-@thousand
-@given(groups, configs, streams)
-def test_mastered_levels_never_fall(names, cfg, stream):
-    for before, decision, after in run(names, cfg, stream):
+def mastered_levels_never_fall(_, steps):
+    for before, decision, after in steps:
         for old, new in zip(before.frontiers, after.frontiers, strict=True):
             assert new.mastered >= old.mastered
             if new.mastered > old.mastered:
                 assert decision.action == "commit" and decision.frontier == new.name
 
 
-@thousand
-@given(groups, configs, streams)
-def test_candidate_lies_beyond_mastered_and_within_limit_or_bracket(names, cfg, stream):
-    for before, decision, _ in run(names, cfg, stream):
+def candidate_lies_beyond_mastered_and_within_limit_or_bracket(_, steps):
+    for before, decision, _ in steps:
         frontier = on_trial(before, decision)
         if frontier is None:
             assert decision.kind == "baseline" and decision.candidate == 0.0
@@ -120,10 +115,8 @@ def test_candidate_lies_beyond_mastered_and_within_limit_or_bracket(names, cfg, 
             )
 
 
-@thousand
-@given(groups, configs, streams)
-def test_verdict_inside_a_bracket_leaves_at_most_its_larger_part(names, cfg, stream):
-    for before, decision, after in run(names, cfg, stream):
+def verdict_inside_a_bracket_leaves_at_most_its_larger_part(cfg, steps):
+    for before, decision, after in steps:
         if decision.kind != "recovery":
             continue
         old, new = on_trial(before, decision), on_trial(after, decision)
@@ -132,15 +125,14 @@ def test_verdict_inside_a_bracket_leaves_at_most_its_larger_part(names, cfg, str
         assert left <= max(cfg.alpha, 1.0 - cfg.alpha) + 1e-9
 
 
-@thousand
-@given(groups, configs, streams)
-def test_open_frontier_is_tried_within_a_bounded_number_of_phases(names, cfg, stream):
+def open_frontier_is_tried_within_a_bounded_number_of_phases(cfg, steps):
     # Each other may come first once by its turn and once for each of its reopenings;
     # one phase more goes by where the frontier itself has just failed.
+    names = steps[0][0].mastered
     waits = dict.fromkeys(names, 0) | {"joint": 0}
     others = len(names) - 1
     bound = others * (1 + cfg.max_reopenings) + 1
-    for _, _, after in run(names, cfg, stream):
+    for _, _, after in steps:
         for frontier in after.frontiers:
             tried = after.proposal and after.proposal.frontier == frontier.name
             waiting = frontier.is_open and after.reference and not tried
@@ -148,10 +140,7 @@ def test_open_frontier_is_tried_within_a_bounded_number_of_phases(names, cfg, st
             assert waits[frontier.name] <= bound or after.proposal is None
 
 
-@thousand
-@given(groups, configs, streams)
-def test_every_run_ends_and_reopening_never_loops(names, cfg, stream):
-    steps = run(names, cfg, stream)
+def every_run_ends_and_reopening_never_loops(cfg, steps):
     final = steps[-1][2]
     assert final.ended == "no frontier is left to try"
     coarse = math.ceil(1.0 / cfg.min_step) + 1
@@ -165,15 +154,30 @@ def test_every_run_ends_and_reopening_never_loops(names, cfg, stream):
         assert frontier.status == "complete" or spent
 
 
-@thousand
-@given(groups, configs, streams)
-def test_the_one_that_just_failed_goes_next_only_if_it_is_alone(names, cfg, stream):
-    for _, decision, after in run(names, cfg, stream):
+def the_one_that_just_failed_goes_next_only_if_it_is_alone(_, steps):
+    for _, decision, after in steps:
         if decision.action != "rollback" or after.proposal is None:
             continue
         others = [f for f in after.frontiers if f.name != decision.frontier]
         if any(f.is_open for f in others):
             assert after.proposal.frontier != decision.frontier
+
+
+@settings(max_examples=1000)
+@given(groups, configs, streams)
+def test_properties_of_any_run(names, cfg, stream):
+    steps = run(names, cfg, stream)
+    for check in (
+        mastered_levels_never_fall,
+        candidate_lies_beyond_mastered_and_within_limit_or_bracket,
+        verdict_inside_a_bracket_leaves_at_most_its_larger_part,
+        open_frontier_is_tried_within_a_bounded_number_of_phases,
+        every_run_ends_and_reopening_never_loops,
+        the_one_that_just_failed_goes_next_only_if_it_is_alone,
+    ):
+        check(cfg, steps)
+    again = run(names, cfg, stream)
+    assert [d for _, d, _ in again] == [d for _, d, _ in steps], "same evidence"
 
 
 @settings(max_examples=300)
@@ -187,13 +191,6 @@ def test_what_follows_was_in_the_outlook(names, cfg, stream):
         curriculum.tell(stream.answer(curriculum.state, evidence))
         following = curriculum.ask()
         assert following is None or following in outlook
-
-
-@thousand
-@given(groups, configs, streams)
-def test_same_evidence_gives_the_same_decisions(names, cfg, stream):
-    first, second = run(names, cfg, stream), run(names, cfg, stream)
-    assert [d for _, d, _ in first] == [d for _, d, _ in second]
 
 
 @settings(max_examples=100)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from short_exports import STEPS
+
 NEEDED = ("torch", "mujoco", "rsl_rl", "scipy", "onnxruntime")
 if any(find_spec(name) is None for name in NEEDED):
     collect_ignore_glob = ["test_*.py"]  # The base install cannot export.
@@ -27,7 +29,9 @@ def exported(tmp_path_factory):
     def export(name: str, *flags: str) -> Path:
         if (name, flags) not in made:
             path = folder / f"{name}-{len(made)}.onnx"
-            assert main(["export", name, str(path), *flags]) == 0
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("horizon_rl.policies.deployment.NUM_STEPS", STEPS)
+                assert main(["export", name, str(path), *flags]) == 0
             made[name, flags] = path
         return made[name, flags]
 

@@ -50,7 +50,7 @@ def test_export_tells_what_it_found(tmp_path, capsys):
 
 
 def test_torque_that_the_robot_lacks_is_said_and_so_is_what_comes_next(
-    tmp_path, capsys
+    tmp_path, capsys, short_exports
 ):
     path, xml = tmp_path / "p.onnx", tmp_path / "go2.xml"
     assert main(["export", "core-mlp", str(path), "--mjcf", str(xml)]) == 0
@@ -62,7 +62,9 @@ def test_torque_that_the_robot_lacks_is_said_and_so_is_what_comes_next(
     assert f"next     horizon eval {path} --episodes 64" in out and err == ""
 
 
-def test_policy_is_called_by_its_folder_wherever_one_stands(tmp_path, monkeypatch):
+def test_policy_is_called_by_its_folder_wherever_one_stands(
+    tmp_path, monkeypatch, short_exports
+):
     monkeypatch.chdir(model_path("base-mlp"))
     assert main(["export", ".", f"{tmp_path}/p.onnx"]) == 0
     assert read_metadata(tmp_path / "p.onnx")["name"] == "base-mlp"
@@ -134,7 +136,9 @@ def test_catalogue_without_motors_leaves_the_robot_its_own():
 
 
 @pytest.mark.parametrize("spoil", [1e-2, float("nan")])
-def test_file_that_acts_otherwise_is_not_written(spoil, tmp_path, monkeypatch, capsys):
+def test_file_that_acts_otherwise_is_not_written(
+    spoil, tmp_path, monkeypatch, capsys, short_exports
+):
     def spoilt(actor, metadata):
         other: Any = load_actor(model_path("base-mlp"))[0]
         with torch.no_grad():

@@ -33,17 +33,16 @@ TRAIN = ["--preset", "smoke", "--device", "cpu", "--table", "0"]
 class Machine:
     """A user with a catalogue, a file of code that leaves a mark, and a run."""
 
-    def __init__(self, folder: Path, monkeypatch, effect: str = "code.py:loosen"):
-        self.folder, self.patch = folder, monkeypatch
+    def __init__(self, folder: Path, patch, effect: str = "code.py:loosen"):
+        self.folder, self.patch = folder, patch
         self.mark = folder / "ran"
         module = effect.partition(":")[0].removesuffix(".py")
         self.code = folder / f"{module.replace('.', '/')}.py"
         self.code.parent.mkdir(exist_ok=True)
         self.code.write_text(CODE.format(str(self.mark)))
         (folder / "mine.toml").write_text(CATALOGUE.format(effect))
-        self.own = folder / "own cache"
+        self.own, self.run = folder / "own cache", folder / "run"
         self.be(self.own)
-        self.run = folder / "run"
         catalogue = ["--catalogue", str(folder / "mine.toml"), "--init", "scratch"]
         args = [*TRAIN, *catalogue, "--groups", "mine", "--run", str(self.run)]
         assert main(["train", *args, "--steps", "1500"]) == 0
@@ -63,10 +62,27 @@ class Machine:
         return main(["train", "--resume", str(self.run), *budget, *args])
 
 
+@pytest.fixture(scope="module")
+def used(tmp_path_factory) -> Machine:
+    """A machine, and beside it a copy of all that it holds."""
+    folder = tmp_path_factory.mktemp("machine") / "used"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        machine = Machine(folder, patch)
+    shutil.copytree(folder, folder.with_name("kept"))
+    return machine
+
+
 @pytest.fixture
-def machine(tmp_path, monkeypatch) -> Machine:
-    monkeypatch.chdir(tmp_path)
-    return Machine(tmp_path, monkeypatch)
+def machine(used, monkeypatch) -> Machine:
+    """The machine as it was: its code and its run are known by their paths."""
+    shutil.rmtree(used.folder)
+    shutil.copytree(used.folder.with_name("kept"), used.folder)
+    monkeypatch.chdir(used.folder)
+    used.patch = monkeypatch
+    used.be(used.own)
+    return used
 
 
 def test_code_of_a_stranger_s_run_does_not_run(machine, capsys):

@@ -192,7 +192,9 @@ def test_other_weights_in_a_teacher_s_place_are_refused(tmp_path, teachers):
         check_teachers(run.teachers, known)
 
 
-def test_an_oracle_teaches_a_student_that_can_be_deployed(tmp_path, capsys):
+def test_an_oracle_teaches_a_student_that_can_be_deployed(
+    tmp_path, capsys, short_exports
+):
     actor = replace(ACTORS["mlp"], privileged_groups=("privileged",))
     learner = LearnerCfg(actor=actor, critic=CRITIC, ppo=PPO)
     finish(create(tiny(max_phases=1, learner=learner), tmp_path / "oracle", PAPER))

@@ -139,7 +139,9 @@ def test_interrupted_run_ends_as_one_that_was_not(trained, tmp_path):
     assert journal(path) == journal(tmp_path / "parts")
 
 
-def test_its_policy_is_calibrated_evaluated_to_the_bit_and_exported(trained, tmp_path):
+def test_its_policy_is_calibrated_evaluated_to_the_bit_and_exported(
+    trained, short_exports
+):
     _, path, _ = trained
     actor: Any
     actor, _, record = load_actor(find_checkpoint(str(path)))
@@ -244,7 +246,8 @@ def test_every_preset_has_an_actor_for_gram():
 def test_smoke_run_from_the_command_line(tmp_path, capsys):
     run = tmp_path / "run"
     command = ["train", "--preset", "smoke", "--method", "gram", "--table", "0"]
-    command += ["--learner.gram.calibrate-from", "0.8"]
+    command += ["--learner.gram.calibrate-from", "0.8", "--learner.ppo.num-steps", "8"]
+    command += ["--num-envs", "8", "--steps", "8000", "--task.episode-s", "0.4"]
     assert main([*command, "--device", "cpu", "--run", str(run)]) == 0
     said = capsys.readouterr().out
     assert "Method: gram" in said and "from base-mlp" in said

@@ -1,5 +1,6 @@
 """PLR in the simulator: scores come back, new instances teach nothing, and it resumes."""
 
+import shutil
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
@@ -124,7 +125,7 @@ def test_worlds_of_new_instances_have_no_say_in_an_update(policy, tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["mlp", "transformer"])
-def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(policy, tmp_path, capsys):
+def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(policy, tmp_path):
     finish(whole := create(cfg(policy), tmp_path / "whole"))
     for phases in (1, 2):
         path = tmp_path / str(phases)
@@ -132,6 +133,11 @@ def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(policy, tmp_path, c
         finish(run := resume(path))
         assert journal(path) == journal(tmp_path / "whole")
         assert_same(weights(run), weights(whole))
+
+
+def test_commands_show_it(tmp_path, capsys):
+    finish(create(cfg(), tmp_path / "1"))
+    shutil.copytree(tmp_path / "1", tmp_path / "2")
     runs, page = [str(tmp_path / "1"), str(tmp_path / "2")], tmp_path / "page"
     drawn = str(tmp_path / "drawn")
     for command in (["status", runs[0]], ["study", *runs, "--figures", drawn]):
