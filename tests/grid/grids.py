@@ -18,7 +18,11 @@ from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.runs.verify import verify_run
 
 PATIENCE_S = 1800.0
-CLUSTER = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+CLUSTER = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,
+    "RAY_worker_niceness": "0",
+}
 """What all nodes of a cluster of tests have in common, and who joins it."""
 BASE = """
 [train]

@@ -39,7 +39,9 @@ def test_a_run_whose_worker_is_killed_ends_as_the_one_started_by_hand(tmp_path, 
     study = write_study(tmp_path, [0], steps=5000)
     grid = start_grid(study, out, "--workers", "2")
     wait_for_phase(out / "runs" / "fixed_s0", 1, grid)
-    os.kill(next(iter(workers(grid.pid))), signal.SIGKILL)
+    for pid in (found := workers(grid.pid)):  # With the priority of who started them.
+        assert os.getpriority(os.PRIO_PROCESS, pid) == os.nice(0)
+    os.kill(found[0], signal.SIGKILL)
     said = finish(grid)
     assert "it goes on from its last phase" in said
     names = ["horizon_s0", "fixed_s0"]

@@ -27,6 +27,9 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # We say who died.
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+# Runs get the priority that they have by hand: Ray's own, nice 15, starves them wherever
+# anything else computes.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 # As `ray start` does, but a program that joins its cluster does not.
 TOKEN = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"

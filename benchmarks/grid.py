@@ -1,0 +1,116 @@
+"""What a grid costs beyond its runs: CPU seconds and wall time, by hand and by the grid.
+
+python benchmarks/grid.py [STEPS] [ROUNDS] [WORKERS]
+
+Both train the same runs of the smoke preset on the CPU, in turn, WORKERS side by side
+with one core each. CPU seconds are of all processes, Ray's included.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+STUDY = """
+seeds = {seeds}
+[train]
+preset = "smoke"
+device = "cpu"
+steps = {steps}
+[methods.horizon]
+"""
+HORIZON = (sys.executable, "-m", "horizon_rl")
+ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+LOOK_EVERY_S = 0.25
+
+
+class CpuClock:
+    """CPU seconds of processes and all that they start, as /proc has them.
+
+    Nobody waits for some of Ray's: who asks for the times of its children misses these.
+    """
+
+    def __init__(self):
+        self._ticks: dict[tuple[int, str], int] = {}
+
+    def look(self, roots: list[int]) -> None:
+        stats = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    line = (entry / "stat").read_text()
+                except OSError:
+                    continue  # It has ended.
+                stats[int(entry.name)] = line.rpartition(")")[2].split()
+        found = {pid for pid, _ in self._ticks} | {*roots}
+        while more := {p for p in stats if int(stats[p][1]) in found} - found:
+            found |= more
+        for pid in found & stats.keys():
+            ticks = sum(map(int, stats[pid][11:13]))
+            self._ticks[pid, stats[pid][19]] = ticks
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._ticks.values()) / TICKS_A_SECOND
+
+
+def run_all(commands: list[list[str]], workers: int) -> tuple[float, float]:
+    """Run commands, so many side by side; return CPU seconds and wall time."""
+    clock, began = CpuClock(), time.perf_counter()
+    left, under_way = [*commands], []
+    while left or under_way:
+        while left and len(under_way) < workers:
+            command = [*HORIZON, *left.pop(0)]
+            quiet = subprocess.DEVNULL
+            under_way.append(subprocess.Popen(command, env=ONE_CORE, stdout=quiet))
+        time.sleep(LOOK_EVERY_S)
+        clock.look([child.pid for child in under_way])
+        for child in [c for c in under_way if c.poll() is not None]:
+            assert child.returncode == 0, child.args
+            under_way.remove(child)
+    return clock.seconds, time.perf_counter() - began
+
+
+def measure(steps: int, workers: int) -> tuple[tuple[float, float], ...]:
+    """Train runs by hand, then the same by a grid."""
+    with tempfile.TemporaryDirectory() as folder:
+        study, grid = Path(folder) / "study.toml", str(Path(folder) / "grid")
+        names, hand = [f"s{seed}" for seed in range(workers)], []
+        study.write_text(STUDY.format(seeds=[*range(workers)], steps=steps))
+        smoke = ["train", "--preset", "smoke", "--device", "cpu", "--table", "0"]
+        for name in names:
+            own = ["--seed", name[1:], "--run", f"{folder}/{name}"]
+            hand.append([*smoke, "--steps", str(steps), *own])
+        by_hand = run_all(hand, workers)
+        flags = ["--out", grid, "--workers", str(workers)]
+        by_grid = run_all([["grid", str(study), *flags]], 1)
+        for name in names:
+            own, other = (
+                (Path(run) / "journal.jsonl").read_bytes()
+                for run in (f"{folder}/{name}", f"{grid}/runs/horizon_{name}")
+            )
+            assert own == other, f"{name} differs"
+        return by_hand, by_grid
+
+
+def main(steps: str = "100000", rounds: str = "3", workers: str = "2") -> None:
+    found = []
+    for number in range(int(rounds)):
+        (hand_cpu, hand_s), (grid_cpu, grid_s) = measure(int(steps), int(workers))
+        found.append((grid_cpu / hand_cpu, grid_s / hand_s))
+        print(
+            f"{number}: by hand {hand_cpu:.1f} CPU s, {hand_s:.1f} s; "
+            f"grid {grid_cpu:.1f} CPU s, {grid_s:.1f} s",
+            flush=True,
+        )
+    cpu, wall = 100.0 * (np.median(found, axis=0) - 1.0)
+    print(f"a grid adds {cpu:+.1f} % CPU time and {wall:+.1f} % wall time (medians)")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
