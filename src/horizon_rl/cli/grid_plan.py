@@ -138,7 +138,7 @@ def print_cost(
     if cost.unlimited:
         lines[-1] += f", and {cost.unlimited} run(s) without a limit"
     if cost.run_hours is None:
-        lines.append("hours: unknown; give --steps-per-s, or a budget to every run")
+        lines.append("hours: unknown; give --steps-per-s, or minutes to every run")
     else:
         workers = cmd.workers or num_workers(cmd)
         at = f" at {speed:,.0f} steps/s a run ({source})" if speed else ""

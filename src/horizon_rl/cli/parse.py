@@ -131,7 +131,7 @@ def _overlay(kind: Any, usual: Any, given: Mapping[str, Any]) -> Any:
             own = {f.name for f in fields(inner[field.name])}
             old = _merge(old, {k: v for k, v in given.items() if k in own})
         elif field.name in given:
-            hint = get_type_hints(kind)[field.name]
+            hint = _hints(kind)[field.name]
             try:
                 old = decode_value(hint, given[field.name])
             except FieldError as error:
@@ -150,7 +150,10 @@ def _merge(settings: Any, given: Mapping[str, Any]) -> Any:
             merged[key] = merge(old[key], value) if both else value
         return merged
 
-    return decode_value(type(settings), merge(asdict(settings), given))
+    # What stays is taken as it is: `decode_value` accepts what is built already.
+    old = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    old |= {key: asdict(old[key]) for key in given if is_dataclass(old.get(key))}
+    return decode_value(type(settings), merge(old, given))
 
 
 def _flatten(cmd: Any) -> dict[str, Any]:
@@ -169,6 +172,7 @@ def _plain_keys(data: Any) -> Any:
     return {key.replace("-", "_"): _plain_keys(value) for key, value in data.items()}
 
 
+@cache
 def _inner(kind: Any) -> dict[str, Any]:
     """Return the fields whose own fields are flags without a prefix, and their types."""
     return {
@@ -179,6 +183,8 @@ def _inner(kind: Any) -> dict[str, Any]:
         )
     }
 
+
+_hints = cache(get_type_hints)
 
 # Help.
 

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -82,11 +83,7 @@ class TrainCmd:
 
 def default(args: Sequence[str]) -> TrainCmd:
     """Return the defaults that --preset, --policy or --resume in `args` ask for."""
-    flags = ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--preset", "--policy", "--method", "--steps", "--minutes"):
-        flags.add_argument(flag)
-    flags.add_argument("--resume", type=Path)
-    chosen, _ = flags.parse_known_args(args)
+    chosen, _ = _decisive_flags().parse_known_args(args)
     if chosen.resume and (chosen.preset or chosen.policy):
         raise InputError("--resume goes on with a run: leave out --preset and --policy")
     if chosen.resume:
@@ -102,6 +99,16 @@ def default(args: Sequence[str]) -> TrainCmd:
         # Whoever asks for minutes wants them all, however many env steps they are.
         cfg = replace(cfg, steps=0)
     return TrainCmd(cfg=cfg)
+
+
+@cache  # A grid asks for every one of its runs.
+def _decisive_flags() -> ArgumentParser:
+    """Return what reads the flags that other flags' defaults depend on."""
+    flags = ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--preset", "--policy", "--method", "--steps", "--minutes"):
+        flags.add_argument(flag)
+    flags.add_argument("--resume", type=Path)
+    return flags
 
 
 def named_run(path: Path) -> Path:

@@ -69,7 +69,8 @@ def check_bounds(settings: object) -> None:
     """Refuse a number of a dataclass, or of one in it, that is out of its bounds."""
     for name, hint in _hints(type(settings)).items():
         found = getattr(settings, name)
-        if is_dataclass(found):
+        # Those that are `Bounded` have been checked as they were made.
+        if is_dataclass(found) and not isinstance(found, Bounded):
             with inside(name):
                 check_bounds(found)
         for path, value, kind, (low, high) in _numbers(found, hint, (name,)):
@@ -85,7 +86,9 @@ def check_bounds(settings: object) -> None:
 
 @cache
 def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
+    """Return the types of the fields, but for those that cannot have bounds."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {k: h for k, h in hints.items() if h not in (str, bool, int, float)}
 
 
 def _numbers(

@@ -2,6 +2,7 @@
 docs/assumptions.md lists the differences from the paper."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
 from horizon_rl.curriculum import EarlyCfg
@@ -33,6 +34,7 @@ def preset_policy(preset: str) -> PolicyKind:
     return "mlp" if preset in ("smoke", "laptop") else "transformer"
 
 
+@cache
 def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
     """Return a preset: `paper` is the paper's tables, the others deviate in size.
 
