@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from horizon_rl.cli.train_flags import default
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import committed_folder, replay
+from horizon_rl.runs.paths import checkpoint_folder
 from horizon_rl.runs.results import read_results
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
@@ -65,6 +67,17 @@ def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(
     assert sum(e.evidence.iterations for e in entries) == len(
         lines(run / "metrics.jsonl")
     )
+
+
+def test_table_is_left_out_where_the_run_s_start_was_deleted(run, capsys):
+    args = ["train", "--preset", "smoke", "--steps", "8000", "--task.episode-s", "0.5"]
+    assert main([*args, "--run", str(run), "--table", "0"]) == 0
+    shutil.rmtree(checkpoint_folder(run))
+    more = ["--steps", "9000", "--table", "2"]
+    assert main(["train", "--resume", str(run), *more]) == 0
+    out = capsys.readouterr().out
+    assert "No table of success before and after" in out
+    assert f"Checkpoint: {committed_folder(run)}" in out
 
 
 def test_tensorboard_gets_levels_coverage_gates_and_verdicts(run):

@@ -18,6 +18,7 @@ from horizon_rl.cli.signals import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
+from horizon_rl.runs.paths import checkpoint_folder
 from horizon_rl.runs.results import write_results
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.show.actions import describe_phases
@@ -165,7 +166,7 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         f"{describe_phases(entries)}; {total / 1e6:.2f} M env steps, {lost:.0%} of them "
         f"rolled back; {run.trained_s / 60.0:.1f} min."
     )
-    if cmd.table:
+    if cmd.table and checkpoint_folder(run.path).is_dir():
         found = measure_before_after(
             run.checkpoint,
             run.curriculum.state.env_steps,
@@ -176,5 +177,10 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         )
         write_results(run.path, found)
         Terminal().print_tables(before_after_tables(found), markdown=False)
+    elif cmd.table:
+        console.print(
+            "No table of success before and after: the checkpoint that the run started "
+            "from is gone."
+        )
     print(f"Run: {run.path}")
     print(f"Checkpoint: {run.checkpoint}")
