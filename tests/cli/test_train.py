@@ -7,6 +7,8 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ pytest.importorskip("torch")
 import torch
 from killing import fork, wait
 
-from horizon_rl.cli import main
+from horizon_rl.cli import film_commits, main
 from horizon_rl.cli.train_flags import default
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
@@ -224,6 +226,33 @@ def test_bad_input_is_answered_in_one_line_with_code_2(
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
     assert not list(Path("logs").rglob("checkpoints"))
+
+
+def test_wandb_gets_the_figures_and_the_films(run, monkeypatch, capsys):
+    (film := run.with_name("film.gif")).write_bytes(b"GIF89a")
+    monkeypatch.setattr(film_commits, "check_films", lambda: None)
+    monkeypatch.setattr(film_commits, "film_commit", lambda run, phase: film)
+    said: list[tuple] = []
+    client: Any = ModuleType("wandb")  # A stand-in: the real one wants an account.
+    client.Error = type("Error", (Exception,), {})
+    client.init = lambda **settings: said.append(("init", settings))
+    client.Video = lambda path, format: (Path(path).name, format)
+    client.log = lambda values: said.append(("log", values))
+    client.finish = lambda: said.append(("finish",))
+    monkeypatch.setitem(sys.modules, "wandb", client)
+    flags = ["--method", "fixed", "--levels", "0.1", "--film", "--wandb"]
+    assert main([*TINY, *flags, "--run", str(run)]) == 0
+    (_, settings), *films, end = said
+    assert settings["name"] == run.name and settings["sync_tensorboard"]
+    assert films and end == ("finish",)
+    assert all(values["film/commit"] == ("film.gif", "gif") for _, values in films)
+
+    def refuse(**settings):
+        raise client.Error("No API key configured.")
+
+    client.init = refuse
+    assert main([*TINY, "--wandb", "--run", str(run.with_name("other"))]) == 2
+    assert "--wandb: No API key configured. WANDB_MODE" in capsys.readouterr().err
 
 
 def test_films_of_commits_change_nothing_of_the_run(run, tmp_path, monkeypatch):

@@ -29,7 +29,12 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
             import wandb as client  # pyright: ignore[reportMissingImports]
         except ModuleNotFoundError as error:
             raise InputError("--wandb needs wandb: pip install wandb") from error
-        client.init(project="horizon-rl", name=run.path.name, sync_tensorboard=True)
+        try:
+            client.init(project="horizon-rl", name=run.path.name, sync_tensorboard=True)
+        except client.Error as error:
+            raise InputError(
+                f"--wandb: {error} WANDB_MODE=offline keeps all on this machine."
+            ) from error
     from torch.utils.tensorboard import SummaryWriter
 
     writer = SummaryWriter(str(run.path), purge_step=run.curriculum.state.env_steps + 1)
@@ -37,6 +42,8 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
         yield writer
     finally:
         writer.close()
+        if wandb:
+            client.finish()
 
 
 def write_iteration(writer: "SummaryWriter", iteration: Iteration) -> None:
@@ -67,7 +74,9 @@ def write_phase(
     writer.add_text("verdict/reason", decision.reason, state.env_steps)
 
 
-def write_film(writer: "SummaryWriter", film: Path, env_steps: int) -> None:
+def write_film(
+    writer: "SummaryWriter", film: Path, env_steps: int, wandb: bool
+) -> None:
     """Add a film of a commit: TensorBoard plays a GIF among its images."""
     # Any: neither has stubs for it.
     from tensorboard.compat.proto import summary_pb2
@@ -77,6 +86,12 @@ def write_film(writer: "SummaryWriter", film: Path, env_steps: int) -> None:
     value = kinds.Summary.Value(tag="film/commit", image=image)
     events: Any = writer.file_writer
     events.add_summary(kinds.Summary(value=[value]), env_steps)
+    if wandb:
+        # Its mirror of TensorBoard leaves such images out.
+        import wandb as client  # pyright: ignore[reportMissingImports]
+
+        film_commit = client.Video(str(film), format="gif")
+        client.log({"film/commit": film_commit, "global_step": env_steps})
 
 
 def _numbers(record: Iteration | Evidence) -> dict[str, float]:

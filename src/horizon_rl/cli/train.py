@@ -130,7 +130,7 @@ def _train(run: Run, wandb: bool, films: bool, is_asked: Callable[[], bool]) -> 
             if is_verdict:
                 write_phase(writer, event, run.curriculum.state, run.catalogue)
                 if films and event.decision.action == "commit":
-                    _film(run, event.decision.phase, writer)
+                    _film(run, event.decision.phase, writer, wandb)
             else:
                 write_iteration(writer, event)
             if live:
@@ -143,11 +143,11 @@ def _train(run: Run, wandb: bool, films: bool, is_asked: Callable[[], bool]) -> 
         Terminal().print(board.draw())
 
 
-def _film(run: Run, phase: int, writer: "SummaryWriter") -> None:
+def _film(run: Run, phase: int, writer: "SummaryWriter", wandb: bool) -> None:
     from horizon_rl.cli.film_commits import film_commit
 
     if path := film_commit(run, phase):
-        write_film(writer, path, run.curriculum.state.env_steps)
+        write_film(writer, path, run.curriculum.state.env_steps, wandb)
 
 
 def _report(run: Run, cmd: TrainCmd) -> None:
