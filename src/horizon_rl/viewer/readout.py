@@ -44,6 +44,9 @@ def write_readout(
     ]
     levels = [[f"<b>{head}</b>" for head in ("group", "needs", "mastered", "")]]
     for group, (level, known) in groups.items():
+        if level == known == 0.0:
+            # Says nothing, and on a phone there is no room for all groups.
+            continue
         needed, mastered = "past limit" if level == inf else f"{level:.2f}", "unknown"
         verdict, color = "", "inherit"
         if known is not None:
