@@ -65,8 +65,11 @@ class TrainBench(PhysicsBench):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalBench(TrainBench):
-    """Measure evaluation with a policy, beside env.step alone."""
+class EvalBench(PhysicsBench):
+    """Measure evaluation of a policy, beside the same motion by env.step alone."""
+
+    policy: str = "core"
+    """A name of `horizon models`, a checkpoint or run directory, an .onnx file, ..."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,17 @@ def _measure(part: Bench) -> tuple[str, dict[str, float]]:
         from horizon_rl.bench.evaluation import measure_evaluation
         from horizon_rl.bench.simulation import measure_env, measure_physics
         from horizon_rl.bench.training import measure_training
+        from horizon_rl.policies.load import load_policy
     whole = load_catalogue(part.catalogue or "paper")
     catalogue = Catalogue(tuple(whole[name] for name in whole.select(part.groups)))
     sizes = Sizes(part.envs, part.threads, part.repeats, part.device, catalogue)
     worlds = f"{part.envs} worlds"
     if isinstance(part, TrainBench):
         what = f"{part.preset} {part.policy}, {worlds}"
-        if isinstance(part, EvalBench):
-            figures = measure_evaluation(part.preset, part.policy, sizes)
-            return f"Evaluation, {what}", figures
         return f"Training, {what}", measure_training(part.preset, part.policy, sizes)
+    if isinstance(part, EvalBench):
+        figures = measure_evaluation(load_policy(part.policy), sizes)
+        return f"Evaluation, {part.policy}, {worlds}", figures
     if isinstance(part, EnvBench):
         return f"Environment, {worlds}", measure_env(sizes)
     return f"Physics, {worlds}", measure_physics(sizes)
