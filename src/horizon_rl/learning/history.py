@@ -38,10 +38,11 @@ class History(NamedTuple):
 class Cache:
     """Keys and values of the past, which grow by one token per step.
 
-    Slots are in order of time: the window is a view that slides along them, and nothing
-    is shifted or rotated again. When they are used up the actor fills the cache again
-    from the raw inputs, as it does at the start of every rollout. The tensors stay
-    where they are: a recorded step must find them there.
+    The places of a window are used in turn, so that nothing is shifted or rotated again
+    and a step reads one piece of memory: with a view that slides along more places it
+    takes three times as long on a CPU. Raw inputs lie in order of time. When their room
+    is used up the actor fills the cache again from them, as it does at the start of
+    every rollout. The tensors stay where they are: a recorded step must find them there.
     """
 
     # Buffers made in inference mode could not be written outside of it.
@@ -58,11 +59,11 @@ class Cache:
         self.num_worlds, self.reach, self.window = num_worlds, cfg.reach, cfg.window
         self.num_steps = 0
         """Steps added since it was filled."""
-        shape = (num_worlds, cfg.num_heads, cfg.window + room, cfg.head_dim)
+        shape = (num_worlds, cfg.num_heads, cfg.window + 1, cfg.head_dim)
         layers = range(cfg.num_layers)
         self.raw = torch.zeros(num_worlds, cfg.reach + room, num_inputs, device=device)
         self.keys = [torch.zeros(shape, device=device) for _ in layers]
-        """Per layer, rotated by their slot."""
+        """Per layer, rotated by their slot; see `held`."""
         self.values = [torch.zeros(shape, device=device) for _ in layers]
         self.first = torch.full((num_worlds,), cfg.reach, device=device)
         """[n] slot of `raw` at which the running episode began, or will begin."""
@@ -71,6 +72,15 @@ class Cache:
     def slot(self) -> int:
         """Where the next token goes."""
         return self.reach + self.num_steps
+
+    def held(self, slots: Tensor) -> Tensor:
+        """Say which slot each place of the window holds once the next token is added.
+
+        Args:
+            slots: [window + 1] the slots from 0 on, where the cache is.
+        """
+        oldest = self.slot - self.window
+        return oldest + (slots - self.num_steps) % (self.window + 1)
 
     @property
     def is_full(self) -> bool:
@@ -100,10 +110,10 @@ class Cache:
 
     def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add the current token of a layer; return its window, itself included."""
-        now, end = self.num_steps, self.num_steps + self.window + 1
-        self.keys[layer][:, :, end - 1] = keys.squeeze(2)
-        self.values[layer][:, :, end - 1] = values.squeeze(2)
-        return self.keys[layer][:, :, now:end], self.values[layer][:, :, now:end]
+        place = (self.num_steps + self.window) % (self.window + 1)
+        self.keys[layer][:, :, place] = keys.squeeze(2)
+        self.values[layer][:, :, place] = values.squeeze(2)
+        return self.keys[layer], self.values[layer]
 
     def history(self) -> History:
         """Return the past as raw inputs: a view, as it is until the cache is filled."""

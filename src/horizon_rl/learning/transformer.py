@@ -20,6 +20,9 @@ from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.learning.history import Cache, History
 from horizon_rl.learning.networks import Actor
 
+WINDOWS = 4
+"""Windows of steps that a policy acts between two times that it rebuilds its cache."""
+
 
 class TransformerActor(Actor):
     """Inputs of the recent past in, an action's distribution out."""
@@ -49,8 +52,8 @@ class TransformerActor(Actor):
         self.mlp = nn.Linear(cfg.embedding_dim, num_actions)
         nn.init.orthogonal_(self.mlp.weight, gain=0.01)
         nn.init.zeros_(self.mlp.bias)
-        # A cache has room for a rollout, a policy's own for a window.
-        num_slots = cfg.reach + max(max_steps, cfg.window)
+        # A cache has room for a rollout, a policy's own for some windows.
+        num_slots = cfg.reach + max(max_steps, WINDOWS * cfg.window)
         table = rotation_table(num_slots, cfg.head_dim, cfg.rope_base)
         self.register_buffer("rotation", table, persistent=False)
         self.register_buffer("slots", torch.arange(num_slots), persistent=False)
@@ -104,8 +107,8 @@ class TransformerActor(Actor):
     def mean_step(self, obs: TensorDict, memory: Cache | None) -> tuple[Tensor, Cache]:
         raw = self._inputs(obs)
         if memory is None or memory.is_full:
-            # Rebuilding once per window costs about one more embedding per step.
-            memory = self.renew(memory, len(raw), self.window)
+            # Costs about one more embedding for every `WINDOWS` steps.
+            memory = self.renew(memory, len(raw), WINDOWS * self.window)
         return self.mlp(self.step(raw, memory)), memory
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
@@ -125,7 +128,7 @@ class TransformerActor(Actor):
         rotation = self.rotation[:, now : now + 1]
         mask = visible(
             self.slots[now : now + 1],
-            self.slots[now - window : now + 1],
+            cache.held(self.slots[: window + 1]),
             cache.first.unsqueeze(1),
             window,
         )
