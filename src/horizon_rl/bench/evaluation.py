@@ -21,7 +21,7 @@ def measure_evaluation(policy: EvaluatedPolicy, sizes: Sizes) -> dict[str, float
     robots, num_envs = [build_robot(load_preset(REFERENCE))], sizes.num_envs
     env, scenarios = build_env(robots, AtLevels({}), num_envs, TASK, sizes)
     block = block_of(policy) if env.device.type == "cpu" else num_envs
-    acting = Recorder(
+    acting = KeptActions(
         Blocks(lambda: policy.make(env.device), num_envs, block, sizes.num_threads)
     )
 
@@ -45,7 +45,7 @@ def measure_evaluation(policy: EvaluatedPolicy, sizes: Sizes) -> dict[str, float
     }
 
 
-class Recorder:
+class KeptActions:
     """A policy whose actions are kept, so that its motion can be repeated without it."""
 
     def __init__(self, policy: Policy):
