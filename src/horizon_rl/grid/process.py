@@ -43,8 +43,7 @@ def watch(
     """Wait for a command to end, and ask it to where it should stop."""
     looked, was_asked = time.monotonic(), False
     while child.poll() is None:
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(POLL_S)
+        time.sleep(POLL_S)  # To wait with a timeout looks twenty times a second.
         if time.monotonic() - looked > LOOK_EVERY_S:
             if not was_asked and should_stop():
                 was_asked = True
