@@ -114,8 +114,9 @@ def test_every_command_in_the_docs_works(
     name, *flags = shlex.split(command)[1:]
     if {"--video", "--picture"} & set(flags):
         needs_gl()
-    if name == "eval":
-        request.getfixturevalue("short_evaluations")
+        monkeypatch.setattr("horizon_rl.viewer.montage.PACE_S", 0.1)
+    if shorter := {"eval": "short_evaluations", "export": "short_exports"}.get(name):
+        request.getfixturevalue(shorter)
     shorter = SMALLER.get(name, ())
     if not {*shorter[:1]} & set(flags):
         flags += shorter

@@ -12,6 +12,16 @@ import pytest
 from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
+CODE = """
+import horizon_rl as hz
+from horizon_rl.cli import main
+
+print(hz.__file__)
+print(hz.model_names())
+assert main(["eval", "core", "--suite", "mine.toml"]) == 0
+few = ("--episodes", "1", "--severity", "0", "--columns", "none", "--no-stand")
+assert main(["eval", "stand", *few]) == 0
+"""
 
 
 def run(*command: object, cwd: Path, **env: str) -> str:
@@ -54,20 +64,16 @@ def test_wheel_works_outside_the_checkout(wheel, tmp_path):
     place = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(place)
     env = {"PYTHONPATH": str(place), "HORIZON_CACHE": str(tmp_path / "cache")}
-    code = "import horizon_rl as hz; print(hz.__file__); print(hz.model_names())"
-    where, models = run(sys.executable, "-c", code, cwd=tmp_path, **env).splitlines()
-    assert where.startswith(str(place)) and "core" in models
-
-    def horizon(*args: str) -> str:
-        return run(sys.executable, "-m", "horizon_rl", *args, cwd=tmp_path, **env)
-
-    assert "mass" in horizon("domains")
     suite = "episodes = 1\n[task]\nepisode_s = 0.1\n[columns]\na = {}\n"
     (tmp_path / "mine.toml").write_text(suite)
-    assert "core in mine" in horizon("eval", "core", "--suite", "mine.toml")
-    assert "ood (dev) at severity 0" in horizon(
-        *("eval", "stand", "--episodes", "1", "--severity", "0", "--no-stand")
-    )
+
+    def python(*args: str) -> str:
+        return run(sys.executable, *args, cwd=tmp_path, **env)
+
+    where, models, said = python("-c", CODE).split("\n", 2)
+    assert where.startswith(str(place)) and "core" in models
+    assert "core in mine" in said and "ood (dev) at severity 0" in said
+    assert "mass" in python("-m", "horizon_rl", "domains")
 
 
 @pytest.mark.slow

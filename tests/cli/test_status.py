@@ -140,7 +140,7 @@ def test_killed_process_leaves_a_stopped_run(run, capsys):
         "import sys, time; from pathlib import Path\n"
         "from horizon_rl.runs.journal import create_curriculum\n"
         "kept = create_curriculum(Path(sys.argv[1]), ['mass'])\n"
-        "print('ready', flush=True); time.sleep(60)"
+        "print('ready', flush=True); time.sleep(86400)"
     )
     run.mkdir()
     command = [sys.executable, "-c", code, str(run / "journal.jsonl")]

@@ -118,14 +118,14 @@ def test_a_study_that_is_not_there(capsys):
     assert "cannot read study none.toml" in capsys.readouterr().err
 
 
-def test_an_address_where_nobody_listens(study, capsys):
+def test_an_address_where_nobody_listens(study, capsys, monkeypatch):
+    """Ray is not asked: it would try for minutes."""
     pytest.importorskip("ray", reason="needs the extra grid")
+    monkeypatch.setattr("ray.init", lambda **_: pytest.fail("Ray was asked"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    began = time.perf_counter()
     assert main(["grid", str(study), "--address", f"127.0.0.1:{port}"]) == 2
-    assert time.perf_counter() - began < 20.0
     assert f"no Ray cluster answers at 127.0.0.1:{port}" in capsys.readouterr().err
 
 

@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,12 +19,12 @@ from horizon_rl.runs.budget import Budget
 def exits_with(monkeypatch):
     """Put a command that says a word and exits in the place of `horizon train`."""
 
-    def replace(code: int, seconds: float = 0.0) -> None:
+    def replace(code: int, begun: Callable[[], object] = lambda: None) -> None:
         @contextmanager
         def start(job: Job, command: list[str], log: Path, scratch: Path):
             log.write_text("horizon: alas\n")
-            text = f"import sys, time; time.sleep({seconds}); sys.exit({code})"
-            with subprocess.Popen([sys.executable, "-c", text]) as child:
+            begun()
+            with subprocess.Popen([sys.executable, "-c", f"exit({code})"]) as child:
                 yield child
 
         monkeypatch.setattr(jobs, "start", start)
@@ -51,10 +53,12 @@ def make_job(folder: Path, **changes) -> Job:
     [(130, "stopped"), (75, "stopped"), (1, "failed"), (2, "failed")],
 )
 def test_after_the_deadline_only_an_interrupted_run_is_stopped(
-    code, standing, exits_with, tmp_path
+    code, standing, exits_with, tmp_path, monkeypatch
 ):
-    exits_with(code, seconds=0.6)
-    *_, ended = run_job(make_job(tmp_path, deadline=time.time() + 0.5))
+    deadline = time.time() + 3600.0
+    late = SimpleNamespace(**vars(time) | {"time": lambda: deadline + 1.0})
+    exits_with(code, lambda: monkeypatch.setattr(jobs, "time", late))
+    *_, ended = run_job(make_job(tmp_path, deadline=deadline))
     assert isinstance(ended, Ended) and ended.standing == standing
 
 

@@ -42,14 +42,20 @@ def _plain_figure() -> Any:
         from matplotlib.text import Text
 
     class PlainFigure(Figure):
-        """Shows names as they are: a dollar in one begins no formula."""
+        """Shows names as they are: a dollar in one begins no formula.
 
-        def draw(self, renderer: Any) -> None:
+        Its layout is computed once: matplotlib would draw it twice for every format.
+        """
+
+        def savefig(self, *args: Any, **options: Any) -> None:
             for text in self.findobj(Text):
                 text.set_parse_math(False)
             # Ticks are made while it is drawn.
             with rc_context({"text.parse_math": False}):
-                super().draw(renderer)
+                if engine := self.get_layout_engine():
+                    engine.execute(self)
+                    self.set_layout_engine(None)
+                super().savefig(*args, **options)
 
     return PlainFigure
 

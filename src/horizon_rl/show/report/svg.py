@@ -30,8 +30,6 @@ def figure_svg(figure: Any, name: str, about: str) -> str:
     # and no random ids inside: the same run gives the same page.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "horizon"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    # It fits now, and need not be fitted again for another format.
-    figure.set_layout_engine("none")
     drawn = printable(buffer.getvalue()).partition("<svg")[2]
     view = re.search(r'viewBox="[^"]*"', drawn)
     assert view is not None
