@@ -16,6 +16,9 @@ FLAGS = (
     *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
 )
 
+COARSE = {"device_scale_factor": 0.5}
+"""Without a GPU every pixel takes time: a quarter of them shows the same page."""
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
@@ -33,7 +36,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """Open an empty page of its own, a screen of 1280 x 800."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, **COARSE)
     context.set_default_timeout(1000.0 * PATIENCE_S)
     yield context.new_page()
     context.close()

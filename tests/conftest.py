@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 # Before torch is imported: its threads would wait for the simulator's, and for those of
@@ -30,7 +29,7 @@ sys.dont_write_bytecode = False
 # Runs sync every file that they write: on a disk that takes a tenth of the time.
 MEMORY = Path("/dev/shm")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
-    tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # What is imported and collected stays: looking through it for garbage takes seconds.
 gc.disable()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,7 @@ def test_function_can_be_evaluated(tmp_path):
 
 
 def test_training_yields_its_events_and_can_be_resumed(tmp_path):
-    cfg = hz.preset_cfg("smoke", "mlp")
+    cfg = replace(hz.preset_cfg("smoke", "mlp"), steps=5000)
     training = hz.train(cfg, path=tmp_path / "run", device="cpu")
     assert "base-mlp" in training.run.start, "as the command does"
     # `base-mlp` masters the baseline already: the first phase has no iteration.

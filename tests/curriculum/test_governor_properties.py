@@ -2,9 +2,7 @@
 
 import math
 import random
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from evidence import GOOD
 from hypothesis import given, settings
@@ -232,15 +230,16 @@ def test_properties_of_any_run(names, method, robot):
 
 @settings(max_examples=100)
 @given(groups, governors, robots)
-def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, method, robot):
+def test_replaying_the_journal_gives_the_live_state_byte_for_byte(
+    tmp_path_factory, names, method, robot
+):
     answer = robot.answers()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.jsonl"
-        live = create_curriculum(path, names, method)
-        while live.ask():
-            live.tell(answer(live.state))
-        live.close()
-        again = replay(path)
+    path = tmp_path_factory.mktemp("run") / "journal.jsonl"
+    live = create_curriculum(path, names, method)
+    while live.ask():
+        live.tell(answer(live.state))
+    live.close()
+    again = replay(path)
     assert again.state == live.state
     assert dumps([encode(e) for e in again.entries]) == dumps(
         [encode(e) for e in live.entries]

@@ -2,10 +2,8 @@
 
 import math
 import random
-import tempfile
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 from evidence import FALLS, FORGETS, GOOD
 from hypothesis import given, settings
@@ -195,17 +193,18 @@ def test_what_follows_was_in_the_outlook(names, cfg, stream):
 
 @settings(max_examples=100)
 @given(groups, configs, streams)
-def test_replaying_the_journal_gives_the_live_state_byte_for_byte(names, cfg, stream):
+def test_replaying_the_journal_gives_the_live_state_byte_for_byte(
+    tmp_path_factory, names, cfg, stream
+):
     cfg = replace(cfg, max_phases=40)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.jsonl"
-        live = create_curriculum(path, names, Paper(cfg=cfg))
-        for evidence in stream:
-            if live.ask() is None:
-                break
-            live.tell(stream.answer(live.state, evidence))
-        live.close()
-        again = replay(path)
+    path = tmp_path_factory.mktemp("run") / "journal.jsonl"
+    live = create_curriculum(path, names, Paper(cfg=cfg))
+    for evidence in stream:
+        if live.ask() is None:
+            break
+        live.tell(stream.answer(live.state, evidence))
+    live.close()
+    again = replay(path)
     assert again.state == live.state
     assert dumps([encode(e) for e in again.entries]) == dumps(
         [encode(e) for e in live.entries]

@@ -24,6 +24,8 @@ CLUSTER = {
     "RAY_worker_niceness": "0",
 }
 """What all nodes of a cluster of tests have in common, and who joins it."""
+AWAKE = {"RAY_worker_niceness": "0"}
+"""Ray's workers step back for everybody else, who may be two busy cores."""
 BASE = """
 [train]
 preset = "smoke"
@@ -58,7 +60,7 @@ def start_grid(study: Path, out: Path, *flags: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **(CLUSTER if "--address" in flags else {})},
+        env={**os.environ, **AWAKE, **(CLUSTER if "--address" in flags else {})},
     )
 
 
@@ -164,7 +166,7 @@ def node(*flags: str) -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, **CLUSTER},
+        env={**os.environ, **AWAKE, **CLUSTER},
     )
     try:
         yield process

@@ -209,8 +209,8 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
 @pytest.mark.parametrize(
     ("method", "phases"),
     [
-        *(("horizon", 25), ("paper", 25), ("adr", 25), ("scalar-adr", 25)),
-        *(("doraemon", 4), ("plr", 12)),
+        *(("horizon", 25), ("paper", 25), ("adr", 15), ("scalar-adr", 15)),
+        *(("doraemon", 3), ("plr", 12)),
     ],
 )
 def test_interrupted_after_any_phase_and_resumed_equals_uninterrupted(

@@ -120,7 +120,7 @@ def test_study_computes_its_verdicts_again(tmp_path):
         assert check["disagreements"] == []
 
 
-def test_checkpoints_are_evaluated(tmp_path, monkeypatch):
+def test_checkpoints_are_evaluated(tmp_path, monkeypatch, short_evaluations):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file, names = tmp_path / "results.json", ["training", "transformer"]
     runs = [f"{name}={RUNS / name}" for name in names]

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("viser", reason="needs the extra viewer")
 
+from browsing import COARSE
 from horizon_rl.policies.load import load_policy
 from horizon_rl.support.errors import InputError
 from horizon_rl.viewer.driving import parse_wish
@@ -53,7 +54,6 @@ def is_asked(session: Session, *command: float):
 
 
 def open_page(page, served) -> None:
-    # Without a GPU every pixel costs: a small window draws at once.
     page.set_viewport_size({"width": 800, "height": 600})
     page.goto(served.page.url)
     page.get_by_text("on its feet").first.wait_for()
@@ -142,7 +142,7 @@ def test_camera_comes_back(served, page):
 
 def test_phone_has_a_stick(served, browser):
     context = browser.new_context(
-        viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True
+        viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True, **COARSE
     )
     context.set_default_timeout(1000.0 * PATIENCE_S)
     page = context.new_page()

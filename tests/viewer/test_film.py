@@ -110,7 +110,7 @@ def test_push_is_marked_in_red():
 
 
 def test_montage_shows_the_seven_robots_of_the_paper(monkeypatch, tmp_path):
-    monkeypatch.setattr("horizon_rl.viewer.montage.PACE_S", 0.2)
+    monkeypatch.setattr("horizon_rl.viewer.montage.PACE_S", 0.6)
     sessions = start_parade(load_policy("base-mlp"), (0.8, 0.0, 0.0))
     assert [session.body.robot for session in sessions] == list(PAPER_ROBOTS)
     cfg = MovieCfg(width=640, height=300, fps=5.0)
