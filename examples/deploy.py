@@ -27,6 +27,8 @@ parser.add_argument("policy", help="ONNX file")
 parser.add_argument("robot", help="MuJoCo model with the joints that the policy names")
 parser.add_argument("--seconds", type=float, default=20.0)
 parser.add_argument("--command", type=float, nargs=3, default=(0.5, 0.0, 0.0))
+parser.add_argument("--joint-friction", type=float, help="dry friction, N m")
+parser.add_argument("--push", type=float, default=0.0, help="m/s, every 5 s")
 parser.add_argument("--video", help="film it, .mp4 or .gif; needs imageio and OpenGL")
 args = parser.parse_args()
 
@@ -57,6 +59,8 @@ model.actuator_gainprm[motor, 0] = stiffness
 model.actuator_biasprm[motor, 1:3] = np.stack([-stiffness, -damping], axis=1)
 model.actuator_forcelimited[motor], model.actuator_ctrllimited[motor] = 1, 0
 model.dof_damping[dof] = 0.0  # All damping is the controller's.
+if args.joint_friction is not None:
+    model.dof_frictionloss[dof] = args.joint_friction
 data = mujoco.MjData(model)
 data.qpos[:7] = 0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0
 data.qpos[qpos] = sign * (pose - offset)
@@ -99,6 +103,9 @@ while len(moved) < args.seconds * control["rate_hz"] and not fell:
     for term in meta["observation"]:
         feed["obs"][0, term["start"] : term["stop"]] = term["scale"] * now[term["name"]]
     (action,), feed["cache"], feed["valid"] = session.run(OUTPUTS, feed)
+    pushes, steps = divmod(len(moved), 5 * control["rate_hz"])
+    if steps == 0 and pushes > 0:  # Each from another side.
+        data.qvel[:2] += args.push * np.array([np.cos(2 * pushes), np.sin(2 * pushes)])
     drive(pose + control["action_scale"] * action)
     now = read()
     if film and len(moved) % 2 == 0:  # 25 frames a second.

@@ -48,6 +48,15 @@ def test_figures_of_a_catalogue_s_groups_can_be_kept(tmp_path):
     assert (settings["catalogue"], settings["groups"]) == ("extended", "core,terrain")
 
 
+def test_a_catalogue_is_measured_beside_another(capsys):
+    args = "bench env --envs 4 --repeats 1 --device cpu --json --groups terrain"
+    args = [*args.split(), "--catalogue", "extended", "--beside", "paper"]
+    assert main(args) == 0
+    figures = json.loads(capsys.readouterr().out)
+    ratio = figures["steps_per_s"] / figures["beside_steps_per_s"]
+    assert figures["cost_share"] == pytest.approx(1.0 - ratio)
+
+
 def test_unwritable_file_is_a_clear_error(tmp_path, capsys):
     args = ["bench", "curriculum", "--repeats", "1"]
     assert main([*args, "--save", str(tmp_path / "none" / "figures.jsonl")]) == 2

@@ -71,7 +71,9 @@ def assert_same(one: np.ndarray, other: np.ndarray, what: str = "") -> None:
         assert np.median(np.abs(one - other).max(axis=1)) < 1e-3, what
 
 
-def assert_close_to_the_cpu(pool: Pool, control_steps: int = SECOND // 2) -> None:
+def assert_close_to_the_cpu(
+    pool: Pool, control_steps: int = SECOND // 2, begin_gpu=begin_gpu
+) -> None:
     """Trot for a while, pushed half way; most worlds must end in one place.
 
     Most, not all: where a foot is a tenth of a micrometre above the ground, float32
@@ -319,6 +321,18 @@ def test_contacts_that_do_not_fit_are_counted():
     # The room is shared: which world lost a contact, the engine does not say.
     assert cramped.counters.overflow > 0
     assert cramped.counters.overflow % 4 == 0
+
+
+def test_counters_outlive_worlds_that_are_made_again():
+    pool, other = mixed_pool(2, 0.5), mixed_pool(2, 0.5, name="extended")
+    assert other.fields.keys() > pool.fields.keys(), "else nothing is made again"
+    backend = begin_gpu(pool, contacts_per_world=1)
+    assert backend.counters.overflow == 0, "trying the kernels out counts nothing"
+    hold(backend, pool, 8)
+    before = backend.counters
+    assert before.overflow > 0
+    backend.load(other)
+    assert backend.counters == before
 
 
 def test_constraints_that_do_not_fit_are_counted_by_world():

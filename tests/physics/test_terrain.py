@@ -30,7 +30,14 @@ from horizon_rl.domains import (
 )
 from horizon_rl.physics import CONTROL_DT, Pool, build_pool, ground_for, sample_pool
 from horizon_rl.physics.motors import with_servos
-from horizon_rl.robots import FLAT, TERRAIN, Ground, build_robot, load_preset
+from horizon_rl.robots import (
+    FLAT,
+    TERRAIN,
+    Ground,
+    build_robot,
+    generate,
+    load_preset,
+)
 from horizon_rl.robots.terrain import KINDS, PERIOD_M
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import TaskCfg, VelocityEnv, draw_scenarios
@@ -289,6 +296,30 @@ def test_a_robot_that_leaves_a_period_finds_the_same_ground():
     plain.qpos[0] -= PERIOD_M
     assert plain.qpos == pytest.approx(backend._qpos[0], abs=1e-6)
     assert plain.qvel == pytest.approx(backend._qvel[0], abs=1e-5)
+
+
+def test_a_foots_force_is_its_own_and_not_its_shins():
+    bodies = [load_preset("go2"), *generate(np.random.default_rng(0), 5)]
+    robots = [build_robot(body, TERRAIN) for body in bodies]
+    pool = on_terrain(robots, 6, stairs=0.15)
+    backend, near, robot = begin(pool), 0, robots[0]
+    models = [model_of(pool, row) for row in range(6)]
+    for target in varied_targets(pool, 80):
+        backend.step(target)
+        for row, model in enumerate(models):
+            data = mujoco.MjData(model)
+            data.qpos[:], data.qvel[:] = backend._qpos[row], backend._qvel[row]
+            mujoco.mj_forward(model, data)
+            forces, force = np.zeros(model.ngeom), np.zeros(6)
+            for number, contact in enumerate(data.contact):
+                mujoco.mj_contactForce(model, data, number, force)
+                forces[contact.geom[1]] += force[0]
+                way = contact.pos - data.geom_xpos[robot.foot_geom_ids]
+                shin = model.geom(contact.geom[1]).name.endswith("shin")
+                near += shin and np.linalg.norm(way, axis=1).min() < 0.08
+            felt = data.sensordata[robot.foot_sensor_adr]
+            assert felt == pytest.approx(forces[robot.foot_geom_ids], abs=1e-9)
+    assert near > 20, "no shin was near enough to be mistaken for a foot"
 
 
 def test_the_critic_is_told_what_a_world_has_not_what_was_drawn(robot):

@@ -82,7 +82,7 @@ def evaluate(
         floor: Run the policy that holds the default pose too.
         fresh: Run everything again, and neither use nor keep results on disk.
         device: cpu, cuda, cuda:1, ... or auto. Only the CPU repeats to the bit.
-        num_threads: Threads on the CPU; 0 is one per core.
+        num_threads: Threads on the CPU; 0: as OMP_NUM_THREADS says, else one per core.
         progress: Called with (column, env steps done, env steps at most).
     """
     if isinstance(suite, str):

@@ -11,7 +11,7 @@ from mjbatch import Batch
 
 from horizon_rl.bench.stopwatch import Stopwatch, finish
 from horizon_rl.bench.timing import Sizes, median_costs
-from horizon_rl.domains import AtLevels
+from horizon_rl.domains import AtLevels, Catalogue
 from horizon_rl.physics import (
     PHYSICS_STEPS,
     CpuBackend,
@@ -75,22 +75,52 @@ def measure_env(sizes: Sizes) -> dict[str, float]:
     env, scenarios, actions, figures = _build_wide(sizes)
     clock = Stopwatch(env.backend, "step", env.device)
     physics_s: list[float] = []
-    num_steps = STEPS * sizes.num_envs
+    step_env = _env_loop(env, scenarios, actions)
 
-    def step_env() -> int:
-        env.begin(scenarios, seed=0)
+    def step_and_split() -> int:
         clock.lap()
-        for action in actions:
-            env.step(action)
-        finish(env.device)
+        num_steps = step_env()
         physics_s.append(clock.lap())
         return num_steps
 
     with cores_for_physics(env.backend):
-        cost = median_costs({"env": step_env}, sizes.repeats)["env"]
-    physics_cost = median(physics_s[1:]) / num_steps
+        cost = median_costs({"env": step_and_split}, sizes.repeats)["env"]
+    physics_cost = median(physics_s[1:]) / (STEPS * sizes.num_envs)
     found = {"steps_per_s": 1.0 / cost, "physics_steps_per_s": 1.0 / physics_cost}
     return found | {"ratio": physics_cost / cost} | figures
+
+
+def compare_envs(sizes: Sizes, beside: Catalogue) -> dict[str, float]:
+    """Time `env.step` of two catalogues, in turns.
+
+    On a CPU by the process's own CPU time: what else the machine does does not count.
+    """
+    both = {"env": sizes, "beside": sizes._replace(catalogue=beside)}
+    built = {name: _build_wide(each)[:3] for name, each in both.items()}
+    backend = built["env"][0].backend
+    on_cpu = backend.device.type == "cpu"
+    works = {name: _env_loop(*parts) for name, parts in built.items()}
+    with cores_for_physics(backend):
+        clock = time.process_time if on_cpu else time.perf_counter
+        costs = median_costs(works, sizes.repeats, clock)
+    return {
+        "steps_per_s": 1.0 / costs["env"],
+        "beside_steps_per_s": 1.0 / costs["beside"],
+        "cost_share": 1.0 - costs["beside"] / costs["env"],
+    }
+
+
+def _env_loop(
+    env: VelocityEnv, scenarios: Scenarios, actions: list[torch.Tensor]
+) -> Callable[[], int]:
+    def loop() -> int:
+        env.begin(scenarios, seed=0)
+        for action in actions:
+            env.step(action)
+        finish(env.device)
+        return len(actions) * env.num_envs
+
+    return loop
 
 
 def build_env(

@@ -33,7 +33,9 @@ class Sizes(NamedTuple):
 
 
 def median_costs(
-    works: Mapping[str, Callable[[], int]], repeats: int
+    works: Mapping[str, Callable[[], int]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Return each work's median seconds per unit; a work returns its units.
 
@@ -45,9 +47,9 @@ def median_costs(
     costs: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
-            began = time.perf_counter()
+            began = clock()
             units = work()
-            costs[name].append((time.perf_counter() - began) / units)
+            costs[name].append((clock() - began) / units)
     return {name: median(values) for name, values in costs.items()}
 
 

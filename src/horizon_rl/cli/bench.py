@@ -42,7 +42,7 @@ class PhysicsBench(Bench):
     device: str = "auto"
     """Where: auto is the GPU where there is one, else the CPU; cpu, cuda, cuda:1, ..."""
     threads: Threads = 0
-    """Threads of the engine on a CPU; 0 is one per core."""
+    """Threads of the engine on a CPU; 0: as OMP_NUM_THREADS says, else one per core."""
     catalogue: CatalogueFlag = None
     groups: str = "full"
     """Groups of the catalogue that worlds have: full, core, or names with commas between
@@ -52,6 +52,10 @@ class PhysicsBench(Bench):
 @dataclass(frozen=True, kw_only=True)
 class EnvBench(PhysicsBench):
     """Measure env.step with random actions, beside the physics in it."""
+
+    beside: Annotated[Path | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Another catalogue, whose worlds take turns with these: what do these cost more? On a
+    CPU measured in CPU seconds, so that what else the machine does is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,11 @@ def _measure(part: Bench) -> tuple[str, dict[str, float]]:
         return "Curriculum core", measure_curriculum(part.repeats)
     with needs_extra("train"):
         from horizon_rl.bench.evaluation import measure_evaluation
-        from horizon_rl.bench.simulation import measure_env, measure_physics
+        from horizon_rl.bench.simulation import (
+            compare_envs,
+            measure_env,
+            measure_physics,
+        )
         from horizon_rl.bench.training import measure_training
         from horizon_rl.policies.load import load_policy
     whole = load_catalogue(part.catalogue or "paper")
@@ -115,6 +123,9 @@ def _measure(part: Bench) -> tuple[str, dict[str, float]]:
     if isinstance(part, EvalBench):
         figures = measure_evaluation(load_policy(part.policy), sizes)
         return f"Evaluation, {part.policy}, {worlds}", figures
+    if isinstance(part, EnvBench) and part.beside:
+        figures = compare_envs(sizes, load_catalogue(part.beside))
+        return f"Environment beside '{part.beside}', {worlds}", figures
     if isinstance(part, EnvBench):
         return f"Environment, {worlds}", measure_env(sizes)
     return f"Physics, {worlds}", measure_physics(sizes)

@@ -63,5 +63,5 @@ class EvalCmd:
     """cpu, cuda or cuda:1; auto takes a GPU where there is one. Only the CPU repeats
     results to the bit."""
     threads: Threads = 0
-    """Threads of the engine on the CPU; 0 is one per core."""
+    """Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else one per core."""
     catalogue: CatalogueFlag = None

@@ -5,7 +5,6 @@ of one size a scenario gets the same action to the bit, however many run beside 
 however many threads share the blocks.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ import torch
 from tensordict import TensorDict
 
 from horizon_rl.policies.load import check_actions
+from horizon_rl.support.cores import default_threads
 from horizon_rl.task import Policy
 
 
@@ -28,11 +28,11 @@ class Blocks:
             make: Returns the policy, with a memory of its own.
             num_worlds: How many there are; the last block may have blank ones.
             block: Worlds that a policy meets at once.
-            num_threads: Blocks that act at the same time; 0 is one per core.
+            num_threads: Blocks that act at the same time; 0: as `default_threads` says.
         """
         self._block, count = block, -(-num_worlds // block)
         self._parts = [Padded(make(), block) for _ in range(count)]
-        workers = min(count, num_threads or os.cpu_count() or 1)
+        workers = min(count, num_threads or default_threads())
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
     def reset(self, mask: torch.Tensor) -> None:

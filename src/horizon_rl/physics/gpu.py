@@ -8,7 +8,7 @@ results without waiting. On the device "cpu" the same kernels run one by one: fo
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from math import isfinite
 from typing import Any
@@ -111,12 +111,13 @@ class GpuBackend:
         """Make the engine's worlds, which differ in the model fields `varying`."""
         self._varying = varying
         self._graph = self._model = self._data = None  # Two at once may not fit.
+        counts = self._counts.clone()
         with wp.ScopedDevice(str(self.device)):
             self._make_model()
             self._make_data()
             self._make_arguments()
-            if self.device.type == "cuda":
-                self._capture()
+            self._try_out()
+        self._counts.copy_(counts)  # A trial is no control step of a world.
 
     def _make_model(self) -> None:
         self._compiled = with_servos(self.robot.model)
@@ -262,26 +263,32 @@ class GpuBackend:
             + [self._feet, self.robot.trunk_sensor_adr, *self._outputs],
         )
 
-    def _capture(self) -> None:
-        """Record a control step.
+    def _try_out(self) -> None:
+        """Step once, which compiles the kernels; on a GPU record a control step.
 
         On a stream of its own: torch's may be CUDA's default, which cannot be captured.
-        A first, unrecorded step compiles the kernels, and a launch at the end takes the
-        graph's memory, so that a lack of it shows here.
         """
-        torch.cuda.synchronize(self.device)
         everyone = wp.ones(self.num_worlds, dtype=wp.bool)
-        with wp.ScopedStream(wp.Stream(str(self.device))) as stream:
+        on_gpu = self.device.type == "cuda"
+        if on_gpu:
+            torch.cuda.synchronize(self.device)
+        own = wp.ScopedStream(wp.Stream(str(self.device))) if on_gpu else nullcontext()
+        with own as stream:
             self._start(everyone)
             self._advance()
-            with wp.ScopedCapture(stream=stream) as capture:
-                self._advance()
-            self._graph = capture.graph
-            assert self._graph is not None
-            wp.capture_launch(self._graph)
+            if on_gpu:
+                self._graph = self._record(stream)
             self._start(everyone)
-            self._counts_in.zero_()
-            wp.synchronize_stream(stream)
+            if on_gpu:
+                wp.synchronize_stream(stream)
+
+    def _record(self, stream: wp.Stream) -> wp.Graph:
+        """Capture a control step; launch it, so that a lack of memory shows here."""
+        with wp.ScopedCapture(stream=stream) as capture:
+            self._advance()
+        assert capture.graph is not None
+        wp.capture_launch(capture.graph)
+        return capture.graph
 
     def _scope(self) -> wp.ScopedStream | wp.ScopedDevice:
         """Send Warp's work to torch's current stream."""

@@ -100,8 +100,11 @@ def put_worlds(model: mujoco.MjModel, views: Mapping[str, torch.Tensor]) -> mjw.
 
     Views instead of arrays of their own: then a reset is one copy for all fields.
     """
-    # It has no midphase, and refuses a model that asks for none.
-    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    # What the CPU's engine is told. It has no midphase, and refuses a model that asks for
+    # none.
+    told = mujoco.mjtDisableBit.mjDSBL_MIDPHASE | mujoco.mjtDisableBit.mjDSBL_ISLAND
+    model.opt.disableflags &= ~int(told)
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_AUTO
     with warnings.catch_warnings():
         # Of each prism of a height field a geom has one contact: that is enough.
         warnings.filterwarnings("ignore", "MULTICCD is enabled")

@@ -1,6 +1,5 @@
 """Choice of a backend: the GPU where there is one, else the CPU."""
 
-import os
 from importlib.util import find_spec
 
 import torch
@@ -8,6 +7,7 @@ import torch
 from horizon_rl.physics.backend import Backend
 from horizon_rl.physics.cpu import CpuBackend
 from horizon_rl.robots import Robot
+from horizon_rl.support.cores import default_threads
 from horizon_rl.support.errors import InputError
 
 ACCEPTED = "auto, cpu, cuda, cuda:1, ..."
@@ -22,14 +22,11 @@ def make_backend(
         robot: Template of all bodies that the worlds may have.
         num_worlds: How many.
         device: As `choose_device` takes it.
-        num_threads: Threads on the CPU; 0: as OMP_NUM_THREADS says, else one per core.
+        num_threads: Threads on the CPU; 0: as `default_threads` says.
     """
     chosen = choose_device(device)
     if chosen.type == "cpu":
-        # Who gives torch few cores has other uses for the rest: runs side by side, say.
-        allowed = os.environ.get("OMP_NUM_THREADS", "")
-        given = int(allowed) if allowed.isdigit() else 0
-        return CpuBackend(robot, num_worlds, num_threads or given)
+        return CpuBackend(robot, num_worlds, num_threads or default_threads())
     # Here, since Warp takes a second to import and the CPU needs none of it.
     from horizon_rl.physics.gpu import GpuBackend
 

@@ -20,6 +20,7 @@ from horizon_rl.robots.scene import (
     TRUNK_SENSOR,
     add_motor,
     add_touch_sensor,
+    expect_many_contacts,
     find_addresses,
     set_options,
 )
@@ -90,6 +91,8 @@ def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
     spec.compiler.degree = False
     set_options(spec)
     ground.add_to(spec)
+    if not ground.is_plane:
+        expect_many_contacts(spec)
     trunk = spec.worldbody.add_body(name="trunk")
     trunk.add_freejoint(name="root")
     _set_inertial(trunk, morphology.trunk)
@@ -165,12 +168,15 @@ def _add_leg(
     end, size = (0.0, 0.0, -leg.shank_length_m), (foot, 0.0, 0.0)
     _add_shape(calf, f"{name}_foot", BALL, size, end, RUBBER, TOUCHES_GROUND)
     _add_rod(calf, f"{name}_shank", 0.7 * foot, leg.shank_length_m, DARK, SEEN_ONLY)
-    if not ground.is_plane:
-        shin = SHIN_SHARE * leg.shank_length_m
-        _add_rod(calf, f"{name}_shin", 0.7 * foot, shin, DARK, TOUCHES_GROUND)
     # One radius for all bodies, wider than any foot: the calf has no other geom that
     # touches the ground.
     add_touch_sensor(spec, calf, f"{name}_foot_touch", end, radius_m=0.1)
+    if not ground.is_plane:
+        # A body of its own, fixed to the calf: else the foot would feel what it touches.
+        # The calf's mass is its mass too.
+        shin = calf.add_body(name=f"{name}_shin", explicitinertial=True)
+        length = SHIN_SHARE * leg.shank_length_m
+        _add_rod(shin, f"{name}_shin", 0.7 * foot, length, DARK, TOUCHES_GROUND)
 
 
 def _add_payload(trunk: mujoco.MjsBody, name: str, payload: Payload) -> None:

@@ -146,12 +146,12 @@ class Surface:
         # A world whose numbers are bad must not read past the end.
         last = len(self.heights) - 2 - across
         corner = _whole(begin + row // 1 * columns + column // 1).clip(0 * last, last)
-        near, far = self.heights[corner], self.heights[corner + across + 1]
-        ahead, aside = self.heights[corner + 1], self.heights[corner + across]
-        right = near + u * (ahead - near) + v * (far - ahead)
-        left = near + v * (aside - near) + u * (far - aside)
-        below = u >= v  # The diagonal.
-        return below * right + ~below * left
+        # The third corner of the triangle lies ahead or aside, as the diagonal says.
+        third = corner + across + (u >= v) * (1 - across)
+        near, middle = self.heights[corner], self.heights[third]
+        far = self.heights[corner + across + 1]
+        more, less = u.clip(v), u.clip(None, v)
+        return near + more * (middle - near) + less * (far - middle)
 
     def above(self, position: Any, patch: Any = 0) -> Any:
         """Return how high points [..., 3] are above the surface below them, [...], m."""

@@ -48,7 +48,7 @@ NumWorlds = Annotated[int, Within(1, 1_000_000)]
 """Simulated at once."""
 NumScenarios = Annotated[int, Within(0, 100_000)]
 Threads = Annotated[int, Within(0, 4096)]
-"""0 is one per core."""
+"""0: as OMP_NUM_THREADS says, else one per core."""
 Port = Annotated[int, Within(0, 65_535)]
 
 

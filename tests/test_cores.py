@@ -1,0 +1,19 @@
+"""How many threads are taken where nobody says."""
+
+import os
+
+import pytest
+
+from horizon_rl.support.cores import default_threads
+
+
+@pytest.mark.parametrize("asked, taken", [("3", 3), ("4,2", 4), (" 2 ", 2)])
+def test_openmp_s_variable_decides(monkeypatch, asked, taken):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert default_threads() == taken
+
+
+@pytest.mark.parametrize("asked", ["", "0", "many"])
+def test_else_it_is_one_per_core(monkeypatch, asked):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert default_threads() == os.cpu_count()
