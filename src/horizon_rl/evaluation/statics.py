@@ -48,12 +48,17 @@ class PoseGeometry:
 
 def impossible(pool: Pool) -> np.ndarray:
     """Tell for each instance of a pool of one body whether it is impossible, [n]."""
-    stances = [_measure_pose(pool.robot, pose) for pose in _poses(pool.robot)]
-    found = np.ones(len(pool), dtype=bool)
-    # Most can be held with the least forces that balance them, which takes no program.
+    poses, found = _poses(pool.robot), np.ones(len(pool), dtype=bool)
+    stances: list[PoseGeometry] = []
+    # Most can be held in one of the first stances, and with the least forces that
+    # balance them, which takes no program.
     for find_forces in (_balance_with_least, _balance_within_limits):
-        for stance in stances:
-            ids = np.flatnonzero(found)
+        for number, pose in enumerate(poses):
+            if not found.any():
+                return found
+            if number == len(stances):
+                stances.append(_measure_pose(pool.robot, pose))
+            ids, stance = np.flatnonzero(found), stances[number]
             found[ids] = ~find_forces(*_demands(pool, ids, stance), stance.balance)
     return found
 
