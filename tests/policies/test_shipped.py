@@ -126,6 +126,16 @@ def test_command_lists_them(capsys):
     assert data["base"]["seed"] == 0 and data["base"]["results"]
 
 
+def test_a_sheet_says_in_which_ranges_a_policy_holds(capsys):
+    for name in model_names():
+        assert main(["models", name]) == 0
+    assert main(["models", "core"]) == 0
+    out = capsys.readouterr().out.rpartition("Ranges that it mastered")[2]
+    assert "mass at level 0.6075" in out and "severity 0.5" in out
+    assert main(["models", "cor"]) == 2
+    assert "core" in capsys.readouterr().err
+
+
 def test_name_is_a_checkpoint_and_so_is_a_directory(tmp_path):
     assert find_checkpoint("base") == model_path("base")
     with pytest.raises(InputError, match="no checkpoint 'bas'"):

@@ -30,7 +30,7 @@ def run(cmd: DomainsCmd) -> None:
     if cmd.json:
         print_json(data)
     else:
-        Terminal().print_table(_table(data))
+        Terminal().print_table(domains_table(data))
 
 
 def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def describe(catalogue: Catalogue, levels: Levels) -> dict[str, Any]:
     return {"groups": groups}
 
 
-def _table(data: dict[str, Any]) -> Table:
+def domains_table(data: dict[str, Any], title: str = "Domain groups") -> Table:
+    """Lay out what `describe` returns."""
     rows: list[tuple[str | Cell, ...]] = []
     for name, group in data["groups"].items():
         heading = Cell(f"{name} at level {group['level']:g}", "bold")
@@ -68,4 +69,4 @@ def _table(data: dict[str, Any]) -> Table:
             ranges = (str(Range(*parameter[k])) for k in ("baseline", "range", "limit"))
             rows.append((label, *ranges, f"{parameter['coverage']:.1%}"))
     headings = ("parameter", "baseline", "at level", "limit", "coverage")
-    return Table("Domain groups", headings, tuple(rows))
+    return Table(title, headings, tuple(rows))

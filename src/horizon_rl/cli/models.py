@@ -1,13 +1,22 @@
 """`horizon models`: the policies that come with the package."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from horizon_rl.cli.common import Terminal, print_json
+from horizon_rl.cli.domains import describe, domains_table
 from horizon_rl.evaluation.control import drop_control
-from horizon_rl.policies.shipped import model_names, model_path, read_model
+from horizon_rl.policies.shipped import (
+    ModelRecord,
+    model_names,
+    model_path,
+    read_model,
+    trained_levels,
+)
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
 
@@ -22,16 +31,28 @@ class ModelsCmd:
     Their names stand for checkpoints: horizon eval base, horizon train --init base.
     """
 
+    name: Annotated[
+        str | None,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[NAME]", help_behavior_hint=""),
+    ] = None
+    """One of them, as a sheet: how it was trained, the ranges of physics that it
+    mastered, and its success in every column that it was evaluated on."""
     json: bool = False
     """Print everything on record as JSON."""
 
 
 def run(cmd: ModelsCmd) -> None:
-    models = {name: read_model(name) for name in model_names()}
+    names = (cmd.name,) if cmd.name else model_names()
+    models = {name: read_model(name) for name in names}
     if cmd.json:
         print_json(
             {k: {**encode(m), "path": str(model_path(k))} for k, m in models.items()}
         )
+        return
+    if cmd.name:
+        for table in _sheet(cmd.name, models[cmd.name]):
+            Terminal().print_table(table)
         return
     rows: list[tuple[str | Cell, ...]] = []
     for name, model in models.items():
@@ -39,6 +60,30 @@ def run(cmd: ModelsCmd) -> None:
         rows += [("", Cell(line, "dim")) for line in _highlights(model.results)]
     table = Table("Models", ("name", "about", "env steps"), tuple(rows), align="llr")
     Terminal().print_table(table)
+
+
+def _sheet(name: str, model: ModelRecord) -> Iterator[Table]:
+    """Say how a policy was made, in which ranges of physics, and what it can do there."""
+    shown = ("about", "command", "commit", "hardware", "env_steps", "minutes", "seed")
+    facts = encode(model)
+    rows = tuple((key.replace("_", " "), str(facts[key])) for key in shown)
+    yield Table(name, ("what", ""), rows, align="l")
+    catalogue, levels = trained_levels(name)
+    yield domains_table(describe(catalogue, levels), "Ranges that it mastered")
+    for result in model.results:
+        suite = result["suite"]
+        at = "" if suite["severity"] is None else f" at severity {suite['severity']:g}"
+        columns = [
+            (
+                column,
+                f"{100.0 * found['success']:.1f}",
+                str(found["episodes"]),
+                f"{found['tracking_error']:.2f}",
+            )
+            for column, found in result["columns"].items()
+        ]
+        headings = ("column", "success, %", "episodes", "error, m/s")
+        yield Table(f"Suite {suite['name']}{at}", headings, tuple(columns))
 
 
 def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:

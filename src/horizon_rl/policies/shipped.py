@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from horizon_rl.domains import Catalogue, Levels
 from horizon_rl.runs.journal import committed_folder
 from horizon_rl.support.errors import InputError, guess, unknown
 from horizon_rl.support.records import decode
@@ -76,6 +77,13 @@ def read_model(name: str) -> ModelRecord:
     """Return a shipped policy's record."""
     path = model_path(name) / RECORD
     return decode(ModelRecord, json.loads(path.read_text("utf-8")))
+
+
+def trained_levels(name: str) -> tuple[Catalogue, Levels]:
+    """Return the catalogue of a shipped policy, and the levels that it mastered."""
+    path = model_path(name) / CHECKPOINT
+    data = json.loads(path.read_text("utf-8"))
+    return decode(Catalogue, data["catalogue"]), data["levels"]
 
 
 def start_of(run: Path) -> str | None:
