@@ -22,6 +22,7 @@ def random_obs():
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
     """Return a function that exports a shipped policy once, with flags."""
+    import horizon_rl.cli.export  # noqa: F401  Before the patch, which it would keep.
     from horizon_rl.cli import main
 
     folder, made = tmp_path_factory.mktemp("exported"), {}
