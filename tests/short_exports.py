@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from importlib import import_module
 
 import pytest
 
@@ -22,7 +23,12 @@ def shared_operators() -> None:
             module.ONNXRegistry.from_torchlib = staticmethod(cache(make))
 
 
+def shorten(patch: pytest.MonkeyPatch) -> None:
+    """Let an export be checked by fewer steps."""
+    import_module("horizon_rl.cli.export")  # Before the patch, which it would keep.
+    patch.setattr(import_module("horizon_rl.policies.deployment"), "NUM_STEPS", STEPS)
+
+
 @pytest.fixture
 def short_exports(monkeypatch) -> None:
-    """Let an export be checked by fewer steps."""
-    monkeypatch.setattr("horizon_rl.policies.deployment.NUM_STEPS", STEPS)
+    shorten(monkeypatch)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from short_exports import STEPS
+from short_exports import shorten
 
 NEEDED = ("torch", "mujoco", "rsl_rl", "scipy", "onnxruntime")
 if any(find_spec(name) is None for name in NEEDED):
@@ -22,7 +22,6 @@ def random_obs():
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
     """Return a function that exports a shipped policy once, with flags."""
-    import horizon_rl.cli.export  # noqa: F401  Before the patch, which it would keep.
     from horizon_rl.cli import main
 
     folder, made = tmp_path_factory.mktemp("exported"), {}
@@ -31,7 +30,7 @@ def exported(tmp_path_factory):
         if (name, flags) not in made:
             path = folder / f"{name}-{len(made)}.onnx"
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("horizon_rl.policies.deployment.NUM_STEPS", STEPS)
+                shorten(patch)
                 assert main(["export", name, str(path), *flags]) == 0
             made[name, flags] = path
         return made[name, flags]
