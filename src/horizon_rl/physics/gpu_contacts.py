@@ -16,8 +16,9 @@ Importing this module lets mujoco_warp ask it for these pairs.
 from typing import Any
 
 import warp as wp
-from mujoco_warp._src import collision_driver
-from mujoco_warp._src.collision_core import contact_params, write_contact
+from mujoco_warp._src import collision_convex, collision_driver
+from mujoco_warp._src.collision_core import Geom, contact_params, write_contact
+from mujoco_warp._src.collision_gjk import FLOAT_MAX, ccd
 from mujoco_warp._src.math import make_frame
 from mujoco_warp._src.types import GeomType, OverflowType, vec5
 
@@ -38,6 +39,59 @@ APART_M = wp.constant(1e-3)
 """Contacts nearer to each other than this are one."""
 Depths = wp.types.vector(length=MAX_TOUCHED, dtype=float)
 Points = wp.types.matrix(shape=(MAX_TOUCHED, 3), dtype=float)
+
+
+@wp.func
+def search(
+    tolerance: float,
+    cutoff: float,
+    gjk_iterations: int,
+    epa_iterations: int,
+    geom1: Geom,
+    geom2: Geom,
+    kind1: int,
+    kind2: int,
+    centre1: wp.vec3,
+    centre2: wp.vec3,
+    vertices: wp.array[wp.vec3],
+    vertex_index: wp.array[int],
+    face: wp.array[int],
+    face_point: wp.array[wp.vec3],
+    face_distance: wp.array[float],
+    horizon: wp.array[int],
+    warns: bool,
+    world: int,
+    overflow: wp.array[int],
+) -> tuple[float, int, wp.vec3, wp.vec3, int]:
+    """Search as mujoco_warp does for all other pairs; what is far apart has no contact.
+
+    Its own search says that there is one, at the origin. So a trunk above rough ground
+    had more than the 50 that there is room for, and kept the wrong ones.
+    """
+    distance, count, point1, point2, index = ccd(
+        tolerance,
+        cutoff,
+        gjk_iterations,
+        epa_iterations,
+        geom1,
+        geom2,
+        kind1,
+        kind2,
+        centre1,
+        centre2,
+        vertices,
+        vertex_index,
+        face,
+        face_point,
+        face_distance,
+        horizon,
+        warns,
+        world,
+        overflow,
+    )
+    if distance == FLOAT_MAX:
+        count = 0
+    return distance, count, point1, point2, index
 
 
 @wp.func
@@ -283,3 +337,5 @@ def narrowphase(model: Any, data: Any, context: Any, pairs: list) -> None:
 
 
 collision_driver.convex_narrowphase = narrowphase
+# Kernels are built when first launched, and then look it up by this name.
+collision_convex.ccd = search
