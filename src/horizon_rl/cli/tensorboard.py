@@ -24,6 +24,7 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
 
     What was written before of a phase that runs again is not shown any more.
     """
+    client: Any = None
     if wandb:
         try:
             import wandb as client  # pyright: ignore[reportMissingImports]
@@ -42,7 +43,7 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
         yield writer
     finally:
         writer.close()
-        if wandb:
+        if client:
             client.finish()
 
 

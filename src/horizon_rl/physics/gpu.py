@@ -276,10 +276,10 @@ class GpuBackend:
         with own as stream:
             self._start(everyone)
             self._advance()
-            if on_gpu:
+            if stream is not None:
                 self._graph = self._record(stream)
             self._start(everyone)
-            if on_gpu:
+            if stream is not None:
                 wp.synchronize_stream(stream)
 
     def _record(self, stream: wp.Stream) -> wp.Graph:
