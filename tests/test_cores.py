@@ -16,4 +16,8 @@ def test_openmp_s_variable_decides(monkeypatch, asked, taken):
 @pytest.mark.parametrize("asked", ["", "0", "many"])
 def test_else_it_is_one_per_core(monkeypatch, asked):
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    assert default_threads() == os.cpu_count()
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 7}, raising=False)
+    assert default_threads() == 3, "of those that the process is kept to"
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert default_threads() == 64

@@ -238,13 +238,13 @@ def test_wandb_gets_the_figures_and_the_films(run, monkeypatch, capsys):
     client.init = lambda **settings: said.append(("init", settings))
     client.Video = lambda path, format: (Path(path).name, format)
     client.log = lambda values: said.append(("log", values))
-    client.finish = lambda: said.append(("finish",))
+    client.finish = lambda exit_code: said.append(("finish", exit_code))
     monkeypatch.setitem(sys.modules, "wandb", client)
     flags = ["--method", "fixed", "--levels", "0.1", "--film", "--wandb"]
     assert main([*TINY, *flags, "--run", str(run)]) == 0
     (_, settings), *films, end = said
     assert settings["name"] == run.name and settings["sync_tensorboard"]
-    assert films and end == ("finish",)
+    assert films and end == ("finish", 0)
     assert all(values["film/commit"] == ("film.gif", "gif") for _, values in films)
 
     def refuse(**settings):

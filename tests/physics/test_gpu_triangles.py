@@ -5,12 +5,17 @@ How deep they are on rough ground, against MuJoCo, is tests/physics/test_gpu_ter
 
 # Kernels are Python in form only: Warp compiles them, checkers cannot follow.
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false
+# pyright: reportAttributeAccessIssue=false
 
+import mujoco
 import numpy as np
 import pytest
 from gpu_worlds import DEVICE, wp
 
 from horizon_rl.physics.gpu_triangles import touch_triangle
+from horizon_rl.robots import TERRAIN
+
+import mujoco_warp as mjw  # isort: skip  After gpu_worlds, which may skip.
 
 FLAT = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], np.float32)
 STEEP = np.array([[0, 0, 0], [0.1, 0, 0.2], [0.1, 1, 0.2]], np.float32)
@@ -97,3 +102,25 @@ def test_beside_the_triangle_and_under_its_plane_it_is_not_met():
     met, distance, _, out = touch([0.6, -0.03, 0.04], [0.6, -0.03, 0.04], FLAT)
     assert met[0] == 1 and distance[0] == pytest.approx(0.05)
     assert out[0] == pytest.approx([0.0, -0.6, 0.8], abs=1e-6)
+
+
+@pytest.mark.parametrize("height_m, contacts", [(0.0215, 1), (0.0245, 1), (0.0255, 0)])
+def test_a_margin_makes_contacts_before_a_ball_touches(height_m, contacts):
+    spec, kinds = mujoco.MjSpec(), mujoco.mjtGeom
+    TERRAIN.add_to(spec)
+    spec.geom("floor").contype = spec.geom("floor").conaffinity = 1
+    body = spec.worldbody.add_body(pos=[0.33, 0.21, height_m])
+    body.add_freejoint()
+    body.add_geom(type=kinds.mjGEOM_SPHERE, size=[0.022, 0.0, 0.0], margin=0.003)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == contacts
+    with wp.ScopedDevice(DEVICE):
+        engine, worlds = mjw.put_model(model), mjw.make_data(model, 1, nconmax=8)
+        for stage in (mjw.kinematics, mjw.com_pos, mjw.collision):
+            stage(engine, worlds)
+        assert int(worlds.nacon.numpy()[0]) == contacts
+        if contacts:
+            found = float(worlds.contact.dist.numpy()[0])
+            assert found == pytest.approx(height_m - 0.022, abs=1e-5)

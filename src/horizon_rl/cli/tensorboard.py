@@ -38,13 +38,15 @@ def open_writer(run: Run, wandb: bool) -> Iterator["SummaryWriter"]:
             ) from error
     from torch.utils.tensorboard import SummaryWriter
 
-    writer = SummaryWriter(str(run.path), purge_step=run.curriculum.state.env_steps + 1)
+    failed = True
     try:
-        yield writer
+        steps = run.curriculum.state.env_steps
+        with SummaryWriter(str(run.path), purge_step=steps + 1) as writer:
+            yield writer
+        failed = False
     finally:
-        writer.close()
         if client:
-            client.finish()
+            client.finish(exit_code=int(failed))
 
 
 def write_iteration(writer: "SummaryWriter", iteration: Iteration) -> None:

@@ -66,7 +66,7 @@ def search(
     """Search as mujoco_warp does for all other pairs; what is far apart has no contact.
 
     Its own search says that there is one, at the origin. So a trunk above rough ground
-    had more than the 50 that there is room for, and kept the wrong ones.
+    had more than the 50 (MJ_MAXCONPAIR) that there is room for, and kept the wrong ones.
     """
     distance, count, point1, point2, index = ccd(
         tolerance,
@@ -176,57 +176,6 @@ def touch_ground(
     rows, start = hfield_nrow[patch], hfield_adr[patch]
     size = geom_size[world % geom_size.shape[0], geom]
     radius, half = size[0], wp.vec3(0.0, 0.0, 0.0)
-    # All in the frame of the ground.
-    origin, turn = geom_xpos[world, ground], geom_xmat[world, ground]
-    back = wp.transpose(turn)
-    centre = back @ (geom_xpos[world, geom] - origin)
-    if kind == CAPSULE:
-        half = size[1] * (back @ (geom_xmat[world, geom] @ wp.vec3(0.0, 0.0, 1.0)))
-    reach = wp.vec3(
-        wp.abs(half[0]) + radius, wp.abs(half[1]) + radius, wp.abs(half[2]) + radius
-    )
-    if centre[2] - reach[2] > extent[2]:
-        return
-    per_x = 0.5 * float(columns - 1) / extent[0]
-    per_y = 0.5 * float(rows - 1) / extent[1]
-    left = wp.max(0, int(wp.floor((centre[0] - reach[0] + extent[0]) * per_x)))
-    right = int(wp.floor((centre[0] + reach[0] + extent[0]) * per_x))
-    near = wp.max(0, int(wp.floor((centre[1] - reach[1] + extent[1]) * per_y)))
-    far = int(wp.floor((centre[1] + reach[1] + extent[1]) * per_y))
-    depths, places, normals = Depths(), Points(), Points()
-    count, deepest = int(0), int(0)
-    for row in range(near, wp.min(far, rows - 2) + 1):
-        for column in range(left, wp.min(right, columns - 2) + 1):
-            at = start + row * columns + column
-            x0, y0 = float(column) / per_x - extent[0], float(row) / per_y - extent[1]
-            x1, y1 = x0 + 1.0 / per_x, y0 + 1.0 / per_y
-            z00, z10 = hfield_data[at] * extent[2], hfield_data[at + 1] * extent[2]
-            z01 = hfield_data[at + columns] * extent[2]
-            z11 = hfield_data[at + columns + 1] * extent[2]
-            highest = wp.max(wp.max(z00, z10), wp.max(z01, z11))
-            if highest < centre[2] - reach[2]:
-                continue
-            corner, across = wp.vec3(x0, y0, z00), wp.vec3(x1, y1, z11)
-            for half_cell in range(2):
-                b, c = wp.vec3(x1, y0, z10), across
-                if half_cell == 1:
-                    b, c = across, wp.vec3(x0, y1, z01)
-                meets, distance, core, normal = touch_triangle(
-                    centre - half, 2.0 * half, corner, b, c
-                )
-                if not meets or distance >= radius:
-                    continue
-                if count == MAX_TOUCHED:
-                    wp.atomic_or(overflow, world, TOO_MANY)
-                else:
-                    depths[count] = distance - radius
-                    places[count] = core - 0.5 * (radius + distance) * normal
-                    normals[count] = normal
-                    if depths[count] < depths[deepest]:
-                        deepest = count
-                    count += 1
-    if count == 0:
-        return
     geoms, margin, gap, dim, friction, solref, solreffriction, solimp, adhesion = (
         contact_params(
             geom_condim,
@@ -252,6 +201,62 @@ def touch_ground(
             world,
         )
     )
+    limit = radius + margin + gap
+    # All in the frame of the ground.
+    origin, turn = geom_xpos[world, ground], geom_xmat[world, ground]
+    back = wp.transpose(turn)
+    centre = back @ (geom_xpos[world, geom] - origin)
+    if kind == CAPSULE:
+        half = size[1] * (back @ (geom_xmat[world, geom] @ wp.vec3(0.0, 0.0, 1.0)))
+    reach = wp.vec3(
+        wp.abs(half[0]) + limit, wp.abs(half[1]) + limit, wp.abs(half[2]) + limit
+    )
+    if centre[2] - reach[2] > extent[2]:
+        return
+    per_x = 0.5 * float(columns - 1) / extent[0]
+    per_y = 0.5 * float(rows - 1) / extent[1]
+    first_column = wp.max(0, int(wp.floor((centre[0] - reach[0] + extent[0]) * per_x)))
+    last_column = int(wp.floor((centre[0] + reach[0] + extent[0]) * per_x))
+    first_row = wp.max(0, int(wp.floor((centre[1] - reach[1] + extent[1]) * per_y)))
+    last_row = int(wp.floor((centre[1] + reach[1] + extent[1]) * per_y))
+    depths, places, normals = Depths(), Points(), Points()
+    count, deepest = int(0), int(0)
+    for row in range(first_row, wp.min(last_row, rows - 2) + 1):
+        for column in range(first_column, wp.min(last_column, columns - 2) + 1):
+            at = start + row * columns + column
+            x0, y0 = float(column) / per_x - extent[0], float(row) / per_y - extent[1]
+            x1, y1 = x0 + 1.0 / per_x, y0 + 1.0 / per_y
+            z00, z10 = hfield_data[at] * extent[2], hfield_data[at + 1] * extent[2]
+            z01 = hfield_data[at + columns] * extent[2]
+            z11 = hfield_data[at + columns + 1] * extent[2]
+            highest = wp.max(wp.max(z00, z10), wp.max(z01, z11))
+            if highest < centre[2] - reach[2]:
+                continue
+            corner, across = wp.vec3(x0, y0, z00), wp.vec3(x1, y1, z11)
+            for half_cell in range(2):
+                b, c = wp.vec3(x1, y0, z10), across
+                if half_cell == 1:
+                    b, c = across, wp.vec3(x0, y1, z01)
+                meets, distance, core, normal = touch_triangle(
+                    centre - half, 2.0 * half, corner, b, c
+                )
+                if not meets or distance >= limit:
+                    continue
+                slot = count
+                if count == MAX_TOUCHED:
+                    wp.atomic_or(overflow, world, TOO_MANY)
+                    slot = MAX_TOUCHED - 1  # At least the deepest is not lost.
+                    if distance - radius >= depths[deepest]:
+                        continue
+                else:
+                    count += 1
+                depths[slot] = distance - radius
+                places[slot] = core - 0.5 * (radius + distance) * normal
+                normals[slot] = normal
+                if slot == 0 or depths[slot] < depths[deepest]:
+                    deepest = slot
+    if count == 0:
+        return
     chosen = wp.vec4i(deepest, 0, 0, 0)
     for k in range(MAX_KEPT):
         if k > 0:

@@ -100,8 +100,8 @@ def put_worlds(model: mujoco.MjModel, views: Mapping[str, torch.Tensor]) -> mjw.
 
     Views instead of arrays of their own: then a reset is one copy for all fields.
     """
-    # What the CPU's engine is told. It has no midphase, and refuses a model that asks for
-    # none.
+    # What the CPU's engine is told. mujoco_warp has no midphase, and refuses a model that
+    # asks for none.
     told = mujoco.mjtDisableBit.mjDSBL_MIDPHASE | mujoco.mjtDisableBit.mjDSBL_ISLAND
     model.opt.disableflags &= ~int(told)
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_AUTO

@@ -51,7 +51,7 @@ def nearest_share(p: wp.vec3, way: wp.vec3, a: wp.vec3, edge: wp.vec3) -> float:
 
 
 @wp.func
-def along(edge: wp.vec3, way: wp.vec3) -> float:
+def leftward(edge: wp.vec3, way: wp.vec3) -> float:
     """Return how far to the left of an edge, seen from above, a way leads."""
     return edge[0] * way[1] - edge[1] * way[0]
 
@@ -80,7 +80,7 @@ def touch_triangle(
             corner, edge = b, c - b
         if side == 2:
             corner, edge = c, a - c
-        inside, change = along(edge, p - corner), along(edge, way)
+        inside, change = leftward(edge, p - corner), leftward(edge, way)
         if change > 0.0:
             first = wp.max(first, -inside / change)
         elif change < 0.0:

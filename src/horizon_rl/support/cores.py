@@ -4,11 +4,14 @@ import os
 
 
 def default_threads() -> int:
-    """Return how many threads to take where nobody says: one per core.
+    """Return how many threads to take where nobody says: one per core of this process.
 
-    Fewer where OMP_NUM_THREADS says so: who keeps torch to a few cores has other uses for
+    Or as many as OMP_NUM_THREADS says: who keeps torch to a few cores has other uses for
     the rest, such as runs side by side.
     """
     # OpenMP takes a list, one entry per level of nesting.
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(asked) if asked.isdigit() and int(asked) else os.cpu_count() or 1
+    # Not all systems can keep a process to some of the cores.
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return int(asked) if asked.isdecimal() and int(asked) else cores
