@@ -2,23 +2,25 @@
 
 mujoco_warp 3.14 takes a height field for a set of prisms and searches for the contact
 with each by GJK. Its rule for the sides of prisms makes 2 to 6 % of a foot's contacts on
-rough ground up to 0.14 m too deep, which kicks robots into the air, and the search is the
-most expensive part of a step. Ground has no sides: what a ball or capsule touches is a
-triangle of the surface, and the nearest points of a segment and a triangle are known.
-Importing this module lets mujoco_warp ask it for these pairs.
+rough ground up to 0.14 m too deep, which kicks robots into the air. Ground has no sides:
+what a ball or capsule touches is a triangle of the surface, and the nearest points of a
+segment and a triangle need no search. Importing this module lets mujoco_warp ask it for
+these pairs.
 """
 # Kernels are Python in form only: Warp compiles them, checkers cannot follow.
 # pyright: reportArgumentType=false, reportPrivateUsage=false, reportIndexIssue=false
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 # pyright: reportReturnType=false, reportInvalidTypeForm=false
+# pyright: reportFunctionMemberAccess=false
 
+from inspect import signature
 from typing import Any
 
 import warp as wp
-from mujoco_warp._src import collision_convex, collision_driver
+from mujoco_warp._src import collision_driver, collision_gjk
 from mujoco_warp._src.collision_core import Geom, contact_params, write_contact
-from mujoco_warp._src.collision_gjk import FLOAT_MAX, ccd
+from mujoco_warp._src.collision_gjk import FLOAT_MAX, GJKResult, gjk_phase
 from mujoco_warp._src.math import make_frame
 from mujoco_warp._src.types import GeomType, OverflowType, vec5
 
@@ -31,7 +33,7 @@ HFIELD, BALL, CAPSULE = (
     for kind in (GeomType.HFIELD, GeomType.SPHERE, GeomType.CAPSULE)
 )
 MAX_TOUCHED = wp.constant(24)
-"""Triangles that one geom may touch; a shank on stairs touches about 12."""
+"""Triangles that one geom may touch; with more, at least the deepest is kept."""
 TOO_MANY = wp.constant(int(OverflowType.HFIELD))
 MAX_KEPT = wp.constant(4)
 """Contacts of one geom that reach the solver."""
@@ -45,53 +47,25 @@ Points = wp.types.matrix(shape=(MAX_TOUCHED, 3), dtype=float)
 def search(
     tolerance: float,
     cutoff: float,
-    gjk_iterations: int,
-    epa_iterations: int,
+    iterations: int,
     geom1: Geom,
     geom2: Geom,
     kind1: int,
     kind2: int,
     centre1: wp.vec3,
     centre2: wp.vec3,
-    vertices: wp.array[wp.vec3],
-    vertex_index: wp.array[int],
-    face: wp.array[int],
-    face_point: wp.array[wp.vec3],
-    face_distance: wp.array[float],
-    horizon: wp.array[int],
-    warns: bool,
-    world: int,
-    overflow: wp.array[int],
-) -> tuple[float, int, wp.vec3, wp.vec3, int]:
+) -> tuple[bool, float, int, wp.vec3, wp.vec3, GJKResult, Geom, Geom]:
     """Search as mujoco_warp does for all other pairs; what is far apart has no contact.
 
     Its own search says that there is one, at the origin. So a trunk above rough ground
     had more than the 50 (MJ_MAXCONPAIR) that there is room for, and kept the wrong ones.
     """
-    distance, count, point1, point2, index = ccd(
-        tolerance,
-        cutoff,
-        gjk_iterations,
-        epa_iterations,
-        geom1,
-        geom2,
-        kind1,
-        kind2,
-        centre1,
-        centre2,
-        vertices,
-        vertex_index,
-        face,
-        face_point,
-        face_distance,
-        horizon,
-        warns,
-        world,
-        overflow,
+    overlaps, distance, count, point1, point2, result, shape1, shape2 = gjk_phase(
+        tolerance, cutoff, iterations, geom1, geom2, kind1, kind2, centre1, centre2
     )
     if distance == FLOAT_MAX:
         count = 0
-    return distance, count, point1, point2, index
+    return overlaps, distance, count, point1, point2, result, shape1, shape2
 
 
 @wp.func
@@ -300,16 +274,7 @@ def touch_ground(
         )
 
 
-MODEL_INPUTS = (
-    "geom_type geom_dataid geom_size hfield_size hfield_nrow hfield_ncol hfield_adr"
-    " hfield_data geom_condim geom_priority geom_solmix geom_solref geom_solimp"
-    " geom_friction geom_margin geom_gap geom_adhesion pair_dim pair_solref"
-    " pair_solreffriction pair_solimp pair_margin pair_gap pair_adhesion pair_friction"
-).split()
-OUTPUTS = (
-    "dist pos frame includemargin friction solref solreffriction solimp dim geom"
-    " efc_address worldid type geomcollisionid adhesion"
-).split()
+ARGUMENTS = tuple(signature(touch_ground.func).parameters)
 
 _convex_narrowphase = collision_driver.convex_narrowphase
 
@@ -317,25 +282,21 @@ _convex_narrowphase = collision_driver.convex_narrowphase
 def narrowphase(model: Any, data: Any, context: Any, pairs: list) -> None:
     """Write the contacts of balls and capsules with height fields, then all others."""
     if model.nhfield:
-        wp.launch(
-            touch_ground,
-            dim=data.naconmax,
-            inputs=[
-                *(getattr(model, name) for name in MODEL_INPUTS),
-                data.geom_xpos,
-                data.geom_xmat,
-                data.naconmax,
-                data.ncollision,
-                context.collision_pair,
-                context.collision_pairid,
-                context.collision_worldid,
-            ],
-            outputs=[
-                *(getattr(data.contact, name) for name in OUTPUTS),
-                data.nacon,
-                data.overflow,
-            ],
-        )
+        named = {
+            "geom_xpos": data.geom_xpos,
+            "geom_xmat": data.geom_xmat,
+            "room": data.naconmax,
+            "num_pairs": data.ncollision,
+            "pairs": context.collision_pair,
+            "pair_ids": context.collision_pairid,
+            "pair_worlds": context.collision_worldid,
+            "num_contacts": data.nacon,
+            "overflow": data.overflow,
+        }
+        named |= {f"contact_{k}": v for k, v in vars(data.contact).items()}
+        # What is left is the model's, by its own names.
+        given = [named[k] if k in named else getattr(model, k) for k in ARGUMENTS]
+        wp.launch(touch_ground, dim=data.naconmax, inputs=given)
         own = {(GeomType.HFIELD, GeomType.SPHERE), (GeomType.HFIELD, GeomType.CAPSULE)}
         pairs = [pair for pair in pairs if pair not in own]
     _convex_narrowphase(model, data, context, pairs)
@@ -343,4 +304,4 @@ def narrowphase(model: Any, data: Any, context: Any, pairs: list) -> None:
 
 collision_driver.convex_narrowphase = narrowphase
 # Kernels are built when first launched, and then look it up by this name.
-collision_convex.ccd = search
+collision_gjk.gjk_phase = search
