@@ -24,6 +24,7 @@ from small_runs import (
 from horizon_rl.cli import main
 from horizon_rl.curriculum import Entry, PlrCfg
 from horizon_rl.learning import build_ppo, register_algorithm
+from horizon_rl.learning.algorithm import ALGORITHMS
 from horizon_rl.runs.journal import replay
 from horizon_rl.support.errors import InputError
 
@@ -181,6 +182,18 @@ def test_algorithm_that_cannot_score_is_refused_before_its_run_begins(tmp_path):
     with pytest.raises(InputError, match=refused):
         create(replace(plain, learner=learner), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_one_that_no_longer_scores_is_refused_when_its_run_is_resumed(
+    tmp_path, monkeypatch
+):
+    plain = cfg()
+    learner = replace(plain.learner, algorithm="changed")
+    monkeypatch.setitem(ALGORITHMS, "changed", ALGORITHMS["ppo"])
+    create(replace(plain, learner=learner), tmp_path / "run")
+    monkeypatch.setitem(ALGORITHMS, "changed", ALGORITHMS["unscored"])
+    with pytest.raises(InputError, match="'changed' does not"):
+        resume(tmp_path / "run")
 
 
 def test_gram_with_plr_is_refused_with_the_settings(tmp_path, capsys):

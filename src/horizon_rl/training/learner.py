@@ -84,7 +84,7 @@ class TorchLearner(Learner):
                 total += reward.mean()
             algorithm.compute_returns(worlds.observations)
             if worlds.scores:
-                assert isinstance(algorithm, Scoring)  # As `Run.create` has checked.
+                assert isinstance(algorithm, Scoring)  # As `Run` has checked.
                 worlds.scores.add(algorithm.value_losses())
         timer.mark()
         figures = algorithm.update()

@@ -110,8 +110,7 @@ class Run(Recorder):
             if parameter not in known:
                 raise InputError(unknown("parameter", parameter, known))
         run = cls(cfg, catalogue, path, device, ranks)
-        has_scores = isinstance(run.learner.algorithm, Scoring)
-        cfg.check_scores(method, has_scores=has_scores)
+        run._check_scores(method)
         if init:
             run.start = f"from {name or init}"
         ranks.once(lambda: run._make_directory(groups, method, init))
@@ -154,6 +153,7 @@ class Run(Recorder):
         run = cls(cfg, context.catalogue, path, device, ranks)
         run.start = context.start
         method, entries, is_old = ranks.once(lambda: run._catch_up(context))
+        run._check_scores(method)
         if not ranks.leads:
             groups = widened_groups(cfg, context.catalogue)
             run.curriculum = Curriculum(groups, method, entries=entries)
@@ -163,6 +163,10 @@ class Run(Recorder):
         if cfg != was:
             ranks.once(lambda: write_budget(path, run.budget))
         return run
+
+    def _check_scores(self, method: Method) -> None:
+        has_scores = isinstance(self.learner.algorithm, Scoring)
+        self.cfg.check_scores(method, has_scores=has_scores)
 
     @property
     def budget(self) -> Budget:
