@@ -138,7 +138,8 @@ def make_env(
         task: Commands, pushes, noise, time limit; the paper's without it.
         action_scale: A policy's own, where the task's does not fit it.
         device: cpu, cuda, cuda:1, ... or auto.
-        num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else one per core.
+        num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else
+            one per core.
     """
     require("num_envs", num_envs, 1, whole=True)
     if catalogue is None:

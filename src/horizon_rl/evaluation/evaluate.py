@@ -61,7 +61,8 @@ class Evaluator:
         Args:
             cache: Where episodes are kept.
             device: cpu, cuda, cuda:1, or auto. The CPU repeats results to the bit.
-            num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else one per core.
+            num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says,
+                else one per core.
         """
         self.cache, self._num_threads = cache, num_threads
         self.device = choose_device(device)

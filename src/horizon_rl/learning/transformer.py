@@ -107,7 +107,7 @@ class TransformerActor(Actor):
     def mean_step(self, obs: TensorDict, memory: Cache | None) -> tuple[Tensor, Cache]:
         raw = self._inputs(obs)
         if memory is None or memory.is_full:
-            # Costs about one more embedding for every `WINDOWS` steps.
+            # Once in `WINDOWS` windows: it embeds a whole reach again.
             memory = self.renew(memory, len(raw), WINDOWS * self.window)
         return self.mlp(self.step(raw, memory)), memory
 
