@@ -194,7 +194,8 @@ def test_bounds_hold_whatever_the_episodes(dims, seed, min_success, step, limit)
     if found.outcome == "widened" and before >= min_success:
         assert entropy(found.shapes) > entropy(old)
     if found.outcome == "moved to success":
-        assert before < found.success < min_success
+        # Beyond `min_success` too, where nothing wider within reach is as successful.
+        assert found.success > before
     again = update(old, levels, success, min_success=min_success, max_step=step)
     assert np.array_equal(found.shapes, again.shapes)
 
