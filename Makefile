@@ -11,10 +11,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CHECK := import horizon_rl, sys; sys.exit(not horizon_rl.__file__.startswith("$(CURDIR)/"))
 $(shell $(BIN)/python -c '$(CHECK)' 2>/dev/null || rm -f $(STAMP))
 
-.PHONY: help install train test lint format docs bench clean
+.PHONY: help install train test test-slow lint format docs bench clean
 
 help: ## List the targets.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(STAMP) ## Make .venv with pinned dependencies; LOCK=locks/cpu.txt checks their hashes.
 
@@ -35,8 +35,12 @@ endif
 train: install ## Train with HORIZON; flags in ARGS: make train ARGS="--resume last".
 	$(BIN)/python -m horizon_rl train $(ARGS)
 
-test: install ## Run the tests.
+test: install ## Run the tests that take no longer than a few seconds.
 	$(BIN)/python -m pytest
+
+test-slow: install ## Run those that take longer: trainings, kills, browsers, the wheel.
+	@# By file: what the tests of one share is made only once.
+	$(BIN)/python -m pytest -m slow --dist loadfile
 
 lint: install ## Check format, lint and types.
 	$(BIN)/python -m ruff format --check .

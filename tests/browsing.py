@@ -28,7 +28,9 @@ def browser() -> Iterator[Any]:
     if chromium is None:
         pytest.skip("needs Chromium")
     with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        found = started.chromium.launch(
+            executable_path=chromium, args=list(FLAGS), timeout=1000.0 * PATIENCE_S
+        )
         yield found
         found.close()
 

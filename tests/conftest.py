@@ -10,6 +10,7 @@ from pathlib import Path
 # the other test process, longer than the tests' small tensors take.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 from browsing import browser, page  # noqa: F401
@@ -33,6 +34,14 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
 
 # What is imported and collected stays: looking through it for garbage takes seconds.
 gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    # Before pytest leaves out what is slow.
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish():

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,15 @@ def room_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0]
 
 
+@cache
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
 def imports(file: Path) -> set[str]:
     """Name the modules of the package that a file imports, also inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(parse(file)):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
         elif isinstance(node, ast.Import):
@@ -47,7 +53,7 @@ def imports(file: Path) -> set[str]:
 
 def constants(file: Path) -> set[str]:
     """Return all texts in a file but its docstrings."""
-    tree = ast.parse(file.read_text())
+    tree = parse(file)
     docs = {
         id(node.value)
         for node in ast.walk(tree)
@@ -94,7 +100,7 @@ def test_loop_fits_one_screen_and_sees_protocols_only():
     assert seen == {"runs.directory", "training.protocols"}
     loop = next(
         node
-        for node in ast.parse(file.read_text()).body
+        for node in parse(file).body
         if isinstance(node, ast.FunctionDef) and node.name == "run_phases"
     )
     assert loop.end_lineno and loop.end_lineno - loop.lineno < 60
@@ -109,7 +115,7 @@ def test_only_the_curriculum_decides():
 
 def test_nobody_asks_what_kind_of_actor_it_is():
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parse(file)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
                 subject, kinds = map(ast.unparse, node.args)
                 asks = subject.endswith("actor") and not kinds.endswith("Cfg")
@@ -129,7 +135,7 @@ def test_no_two_classes_of_one_name():
     names = Counter(
         node.name
         for file in FILES
-        for node in ast.parse(file.read_text()).body
+        for node in parse(file).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in names.items() if count > 1} == set()

@@ -13,6 +13,7 @@ import pytest
 from browsing import listen_for_errors
 
 pytest.importorskip("mkdocs", reason="needs the extra docs")
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 PAGES = (

@@ -47,6 +47,7 @@ def wheel(tmp_path_factory) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_wheel_holds_what_the_package_reads(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     package = ROOT / "src" / "horizon_rl"
@@ -58,6 +59,7 @@ def test_wheel_holds_what_the_package_reads(wheel):
     assert texts >= {"LICENSE", *(p.name for p in (ROOT / "LICENSES").iterdir())}
 
 
+@pytest.mark.slow
 def test_wheel_works_outside_the_checkout(wheel, tmp_path):
     pytest.importorskip("mujoco")
     pytest.importorskip("torch")
@@ -76,7 +78,7 @@ def test_wheel_works_outside_the_checkout(wheel, tmp_path):
     assert "mass" in python("-m", "horizon_rl", "domains")
 
 
-@pytest.mark.slow
+@pytest.mark.manual
 def test_wheel_installs_in_a_clean_environment(wheel, tmp_path):
     """Needs a package index: the base install, with its pinned dependencies."""
     venv.create(tmp_path / "env", with_pip=True)

@@ -71,7 +71,7 @@ def test_ppo_learns_in_it_and_is_evaluated(tmp_path):
     assert np.isfinite(result.record["columns"]["a"]["tracking_error"])
 
 
-@pytest.mark.slow
+@pytest.mark.manual
 def test_ppo_walks_better_than_standing(monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE)])
     errors = runpy.run_path(str(EXAMPLE))["main"]()

@@ -23,7 +23,7 @@ from tests.campaign.inputs import Kind, make_kinds
 
 from horizon_rl.support.errors import InputError
 
-PATIENCE_S = 60
+PATIENCE_S = 60.0
 """A reader that takes longer hangs: a sound input takes milliseconds."""
 CHUNK = 100
 MEMORY_MB = 600
@@ -45,8 +45,8 @@ def look(kind: Kind, content: bytes, sound: Any) -> str:
     kind.file.write_bytes(content)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        signal.alarm(PATIENCE_S)
         try:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
             found = kind.read()
         except (InputError, OSError, MemoryError):
             return "refused"
@@ -56,7 +56,7 @@ def look(kind: Kind, content: bytes, sound: Any) -> str:
             traceback.print_exc()
             return "tracebacks"
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
     # By its text: NaN is not equal to itself.
     if repr(found) == repr(sound):
         return "same result"

@@ -310,7 +310,8 @@ def test_brackets_in_a_name_are_no_markup(capsys):
     assert source in run(capsys, source, "stand", "--episodes", "1")
 
 
-def test_reader_without_a_terminal_is_told_once_per_policy(capsys):
+def test_reader_without_a_terminal_is_told_once_per_policy(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "monotonic", lambda: 0.0)  # As if in no time.
     assert main(["eval", "code.py:fold", "--suite", "mine.toml"]) == 0
     first, *rest = capsys.readouterr().err.splitlines()
     assert first.startswith("code.py:fold, stand: 3 columns of 4 episodes, up to ")

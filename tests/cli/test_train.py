@@ -255,6 +255,7 @@ def test_wandb_gets_the_figures_and_the_films(run, monkeypatch, capsys):
     assert "--wandb: No API key configured. WANDB_MODE" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_films_of_commits_change_nothing_of_the_run(run, tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg", reason="needs the extra viewer")
     monkeypatch.setattr("horizon_rl.cli.film_commits.SECONDS", 0.4)

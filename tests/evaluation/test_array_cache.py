@@ -152,6 +152,7 @@ for name, module in sys.modules.items():
 """
 
 
+@pytest.mark.slow
 def test_key_covers_every_module_that_an_evaluation_loads(make_checkpoint, tmp_path):
     path = make_checkpoint("transformer")
     actor = load_actor(path)[0]

@@ -35,6 +35,7 @@ print("widest:", CATALOGUE.ranges(reached)["pole.length"])
 """
 
 
+@pytest.mark.slow
 def test_it_widens_physics_and_rolls_back():
     done = subprocess.run(
         [sys.executable, "-c", CODE],

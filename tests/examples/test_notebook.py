@@ -18,6 +18,7 @@ LESS = {
 """What a reader waits for, and what is enough to see that it runs."""
 
 
+@pytest.mark.slow
 def test_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))

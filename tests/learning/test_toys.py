@@ -15,6 +15,7 @@ def mean_reward(learner, env) -> float:
     return total / (4 * env.max_steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("actor", [SMALL, SMALL_MLP])
 def test_point_mass_learns_to_go_to_its_target(actor):
     learner = make_learner(PointMass(64), actor)
@@ -23,6 +24,7 @@ def test_point_mass_learns_to_go_to_its_target(actor):
     assert mean_reward(learner, PointMass(64, seed=1)) > -0.4
 
 
+@pytest.mark.slow
 def test_transformer_learns_to_recall_and_an_mlp_cannot():
     transformer, mlp = (make_learner(Recall(64), actor) for actor in (SMALL, SMALL_MLP))
     train(transformer, Recall(64), 15)

@@ -14,6 +14,8 @@ from worlds import GRAVITY, begin, com_velocity, exact_pool, hold, rigid
 from horizon_rl.physics import CONTROL_DT
 from horizon_rl.robots import build_robot, load_preset
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def on_the_gpu(monkeypatch):

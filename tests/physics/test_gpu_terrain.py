@@ -37,7 +37,7 @@ def on_the_gpu(monkeypatch):
     monkeypatch.setattr("test_terrain.begin", begin_gpu)
 
 
-NUM_WORLDS = 8
+NUM_WORLDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,7 @@ def test_robots_stand_where_the_cpus_do(robot, begin_again, kind):
     assert cpu.counters == Counters()
 
 
+@pytest.mark.slow
 def test_a_robot_slides_on_a_slope_from_arctan_mu_on():
     slides_from_arctan_mu_on(20.0)
 
@@ -156,7 +157,7 @@ def test_flat_rows_move_as_on_the_cpu(robot, begin_again):
 
 
 def test_a_reset_gives_a_world_the_patch_of_its_row(robot, begin_again):
-    pool = on_terrain([robot], NUM_WORLDS, stairs=[0.0, 0.05, -0.15] + 5 * [0.0])
+    pool = on_terrain([robot], NUM_WORLDS, stairs=[0.0, 0.05, -0.15, 0.0])
     backend = begin_again(pool)
     hold(backend, pool, 2)
     patches = backend._model.geom_dataid.numpy()[:, robot.model.geom("floor").id]

@@ -96,7 +96,7 @@ def test_400_instances_are_valid_and_survive_two_seconds():
     check_many(400, 60)
 
 
-@pytest.mark.slow
+@pytest.mark.manual
 def test_20000_instances_of_2000_bodies_are_valid_and_survive_two_seconds():
     check_many(20_000, 2000)
 

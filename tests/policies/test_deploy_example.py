@@ -74,11 +74,11 @@ FORWARD, LEFT, TURN = (0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.8)
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("base", FORWARD),
+        pytest.param("base", FORWARD, marks=pytest.mark.slow),
         ("base-mlp", FORWARD),
         ("base-mlp", LEFT),
         ("base-mlp", TURN),
-        ("core-mlp", FORWARD),
+        pytest.param("core-mlp", FORWARD, marks=pytest.mark.slow),
     ],
 )
 def test_exported_policy_walks_go2_for_20_s(name, command, exported, go2_xml):
@@ -194,6 +194,7 @@ def test_example_moves_as_the_environment_does(
     np.testing.assert_allclose(example, seen, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_example_can_be_filmed(exported, go2_xml, tmp_path, monkeypatch):
     from horizon_rl.robots.picture import choose_gl
     from horizon_rl.support.errors import InputError

@@ -156,6 +156,7 @@ def walking(policy: str, path: Path) -> Run:
     return Run.create(cfg, paper_catalogue(), path, "cpu", init=model_path(policy))
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_a_shipped_policy_and_commits(tmp_path):
     run = walking("base-mlp", tmp_path / "run")
     assert run.start == f"from {model_path('base-mlp')}"

@@ -46,6 +46,7 @@ from horizon_rl.learning import (
     build_ppo,
     state_tensors,
 )
+from horizon_rl.support import ranks as ranks_module
 from horizon_rl.support.errors import InputError, NonFiniteError, RunError
 from horizon_rl.support.ranks import ALONE, Ranks, join
 from horizon_rl.training.learner import TorchLearner
@@ -320,6 +321,8 @@ def work(what: str, out: Path) -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         file = os.open(out / f"{what}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(file, number)
+    # Here rank 1 fails alone: it need not wait, and rank 0 waits until it is ended.
+    ranks_module.GRACE_S, ranks_module.PATIENCE_S = 0.0, 900.0
     try:
         if what == "speak":
             assert main([*SPEAK, "--run", str(out / what)]) == 0

@@ -243,6 +243,7 @@ def test_every_preset_has_an_actor_for_gram():
         replace(preset_cfg("paper", "mlp"), method="gram").make_method(PAPER)
 
 
+@pytest.mark.slow
 def test_smoke_run_from_the_command_line(tmp_path, capsys):
     run = tmp_path / "run"
     command = ["train", "--preset", "smoke", "--method", "gram", "--table", "0"]

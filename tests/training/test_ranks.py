@@ -26,6 +26,7 @@ from horizon_rl.support.ranks import ALONE, _take_gpu, join
 from horizon_rl.training.context import read_context
 from waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
 WORK = Path(__file__).with_name("rank_work.py")
 
 

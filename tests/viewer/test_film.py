@@ -109,6 +109,7 @@ def test_push_is_marked_in_red():
     assert red[0] == 0 and red[1] > 50
 
 
+@pytest.mark.slow
 def test_montage_shows_the_seven_robots_of_the_paper(monkeypatch, tmp_path):
     monkeypatch.setattr("horizon_rl.viewer.montage.PACE_S", 0.6)
     sessions = start_parade(load_policy("base-mlp"), (0.8, 0.0, 0.0))

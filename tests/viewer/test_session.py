@@ -17,6 +17,7 @@ from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.robots import FLAT
 from horizon_rl.robots.terrain import Terrain
 from horizon_rl.support.errors import InputError
+from horizon_rl.task import TaskCfg
 from horizon_rl.viewer.body import BodyVariant, read_state
 from horizon_rl.viewer.session import Pace, Session
 from horizon_rl.viewer.setup import (
@@ -245,7 +246,13 @@ def test_a_ground_that_is_none_is_refused_with_what_is_accepted():
         free_setup("go2", ground="stairs-8")
 
 
-def test_session_on_stairs_does_to_the_bit_what_an_evaluation_counts():
+@pytest.fixture
+def short_episodes(short_evaluations, monkeypatch):
+    """Let them be long enough for a second command."""
+    monkeypatch.setitem(TaskCfg.__init__.__kwdefaults__, "episode_s", 5.0)
+
+
+def test_session_on_stairs_does_to_the_bit_what_an_evaluation_counts(short_episodes):
     suite = load_suite("ground").choose(["blocks-10"])
     policy = load_policy("base-mlp")
     counted = (
@@ -262,7 +269,9 @@ def test_session_on_stairs_does_to_the_bit_what_an_evaluation_counts():
 @pytest.mark.parametrize(
     ("name", "column", "count"), [("paper", "mass", 1), ("extended", "all", 2)]
 )
-def test_session_does_to_the_bit_what_an_evaluation_counts(name, column, count):
+def test_session_does_to_the_bit_what_an_evaluation_counts(
+    name, column, count, short_episodes
+):
     catalogue = shipped_catalogue(name)
     suite = load_suite("ood", 0.5, catalogue=catalogue)
     columns = tuple(c for c in suite.columns if c.name == column)

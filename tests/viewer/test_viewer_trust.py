@@ -96,7 +96,12 @@ def send(played: SimpleNamespace, *messages: bytes) -> None:
     page, session = played.page, played.session
     origin = Origin(f"http://127.0.0.1:{page.port}")
     with connect(
-        address(page), origin=origin, subprotocols=[PROTOCOL], max_size=None
+        address(page),
+        origin=origin,
+        subprotocols=[PROTOCOL],
+        open_timeout=PATIENCE_S,
+        ping_interval=None,
+        max_size=None,
     ) as socket:
 
         def make_sure(value: bool) -> None:
@@ -198,7 +203,12 @@ def test_every_request_needs_the_token_and_a_name_of_this_machine(played):
     for origin in (None, "null", "http://rebound.example", f"https://{own}"):
         with pytest.raises(InvalidStatus, match="403"):
             named = Origin(origin) if origin else None
-            connect(address(played.page), origin=named, subprotocols=[PROTOCOL])
+            connect(
+                address(played.page),
+                origin=named,
+                subprotocols=[PROTOCOL],
+                open_timeout=PATIENCE_S,
+            )
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The live page follows a run: from its files, and in a browser beside a training."""
 
+import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,7 +37,11 @@ def curriculum(tmp_path):
 
 
 @pytest.fixture
-def live(curriculum, tmp_path):
+def live(curriculum, tmp_path, monkeypatch):
+    """Show it by a clock that is a second later whenever it is read."""
+    ticks = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr("horizon_rl.show.report.live.time", clock)
     return LivePage(
         Source(
             text="./core-mlp",
@@ -81,8 +86,11 @@ def test_judged_phase_is_drawn_once_however_many_look(live, curriculum):
 
 def test_drawing_waits_so_that_training_has_the_machine(live, curriculum):
     curriculum.tell(GOOD)
-    live.update()
-    assert live.num_drawn == 1 and "Phase 1: mass" in now(live)
+    for _ in range(2):
+        live.update()
+        assert live.num_drawn == 1 and "Phase 1: mass" in now(live)
+    live.update()  # A second of drawing, and three without.
+    assert live.num_drawn == 2
 
 
 def test_run_that_goes_away_is_said_and_the_page_stays(live, tmp_path):
@@ -101,7 +109,6 @@ def test_drawing_that_fails_is_tried_again_as_seldom(live, curriculum, monkeypat
 
     def fail(*args, **kwargs):
         tried.append(args)
-        time.sleep(0.02)
         raise ValueError("odd evidence")
 
     monkeypatch.setattr("horizon_rl.show.report.live.gather", fail)

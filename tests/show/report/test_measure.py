@@ -104,7 +104,7 @@ def test_only_what_has_no_result_is_evaluated():
     assert [s.name for _, s in missing(sources, known)] == ["curve", "interventions"]
 
 
-@pytest.mark.slow
+@pytest.mark.manual
 def test_evaluate_fills_every_section(tmp_path, monkeypatch):
     monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))
     args = ["report", "core-mlp", "--evaluate", "64", "--out", str(tmp_path / "out")]
