@@ -260,7 +260,7 @@ def test_kept_results_come_at_once_and_fresh_ones_do_not(capsys, monkeypatch):
         raise AssertionError("ran again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluate_module, "rollout", never)
+        patch.setattr(evaluate_module, "Lanes", never)
         assert run(capsys, "stand", "--no-stand") == out
         with pytest.raises(AssertionError, match="ran again"):
             main(["eval", *fresh, "--suite", "mine.toml"])

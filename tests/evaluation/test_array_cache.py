@@ -14,11 +14,12 @@ from horizon_rl.evaluation.array_cache import (
     ArrayCache,
     source_files,
 )
+from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.folders import cache_folder
-from horizon_rl.task import EpisodeTable, SuccessCfg, rollout
+from horizon_rl.task import EpisodeTable, SuccessCfg
 
 
 @pytest.fixture
@@ -32,11 +33,12 @@ def count_runs(monkeypatch):
     """Count scenarios as they run."""
     rows_run: list[int] = []
 
-    def spy(env, policy, scenarios, seed, progress, rows):
-        rows_run.extend(rows)
-        return rollout(env, policy, scenarios, seed, progress, rows)
+    class Spy(Lanes):
+        def begin(self, make, scenarios, seed, rows):
+            rows_run.extend(rows)
+            super().begin(make, scenarios, seed, rows)
 
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    monkeypatch.setattr(evaluate_module, "Lanes", Spy)
     return rows_run
 
 
@@ -78,17 +80,18 @@ def test_killed_evaluation_goes_on_where_it_was(
     make_suite, run, cache, count_runs, small_chunk, monkeypatch
 ):
     suite = make_suite("episodes=11\n[task]\nepisode_s=0.1\n[columns]\na={}")
-    spy = vars(evaluate_module)["rollout"]
+    spy = vars(evaluate_module)["Lanes"]
 
-    def killed(env, policy, scenarios, seed, progress, rows):
-        if rows.start > 0:
-            raise KeyboardInterrupt
-        return spy(env, policy, scenarios, seed, progress, rows)
+    class Killed(spy):
+        def begin(self, make, scenarios, seed, rows):
+            if rows.start > 0:
+                raise KeyboardInterrupt
+            super().begin(make, scenarios, seed, rows)
 
-    monkeypatch.setattr(evaluate_module, "rollout", killed)
+    monkeypatch.setattr(evaluate_module, "Lanes", Killed)
     with pytest.raises(KeyboardInterrupt):
         run("stand", suite, cache=cache)
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    monkeypatch.setattr(evaluate_module, "Lanes", spy)
     count_runs.clear()
     result = run("stand", suite, cache=cache)
     assert count_runs == [8, 9, 10]

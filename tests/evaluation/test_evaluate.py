@@ -11,6 +11,7 @@ from tables import assert_equal, constant, head, table_of
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+from horizon_rl.evaluation.lanes import Lanes, count_lanes
 from horizon_rl.evaluation.results import success_table, summaries, to_json
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import CpuBackend
@@ -18,7 +19,7 @@ from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
-from horizon_rl.task import SuccessCfg, VelocityEnv, rollout, succeeded
+from horizon_rl.task import SuccessCfg, VelocityEnv, succeeded
 
 STILL = """
 episodes = 6
@@ -169,11 +170,12 @@ def test_more_episodes_than_there_are_is_refused(make_suite, run):
 def test_columns_that_are_alike_run_once(make_suite, run, monkeypatch):
     calls = []
 
-    def spy(*args):
-        calls.append(1)
-        return rollout(*args)
+    class Spy(Lanes):
+        def begin(self, *args):
+            calls.append(1)
+            super().begin(*args)
 
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    monkeypatch.setattr(evaluate_module, "Lanes", Spy)
     text = "episodes = 2\n[task]\nepisode_s = 0.1\n[columns]\na = {}\nb = {}"
     result = run("stand", make_suite(text + "\nc.parameters.mass.scale = 2.0"))
     assert len(calls) == 2
@@ -224,10 +226,41 @@ def test_results_repeat_to_the_bit_however_many_run_and_on_any_threads(
     for policy in policies.values():
         whole = run(policy, suite).columns["a"]
         assert len(whole) == 11 and len(set(whole.returns.tolist())) == 11
-        assert_equal(run(policy, suite, threads=2).columns["a"], whole)
+        # Two blocks: one lane for one thread, two lanes for two and for three.
+        for threads in (2, 3):
+            assert_equal(run(policy, suite, threads=threads).columns["a"], whole)
         # Less than a block, a whole one, across its border and that of a chunk.
         for n in (1, 3, 4, 6, 8, 9):
             assert_equal(run(policy, suite, n).columns["a"], head(whole, n))
+
+
+def test_lanes_share_the_blocks_evenly():
+    cases = {(4, 1): 1, (4, 2): 2, (4, 3): 2, (4, 16): 4, (3, 2): 1, (3, 4): 3}
+    for (num_blocks, num_threads), expected in cases.items():
+        assert count_lanes(num_blocks, num_threads) == expected
+
+
+def test_policy_that_fails_in_one_lane_stops_the_others(make_suite, run, small_chunk):
+    made = []
+
+    class Failing:
+        def __init__(self):
+            self.acts, self.fails = 0, len(made) == 1
+            made.append(self)
+
+        def reset(self, mask):
+            pass
+
+        def act(self, observations):
+            self.acts += 1
+            if self.fails and self.acts == 3:
+                raise InputError("no action")
+            return torch.zeros((len(observations), 12))
+
+    suite = make_suite("episodes=8\n[task]\nepisode_s=2.0\n[columns]\na={}")
+    with pytest.raises(InputError, match="no action"):
+        run(EvaluatedPolicy("own", lambda device: Failing()), suite, threads=2)
+    assert [each.acts for each in made] == [3, 3]
 
 
 def test_more_episodes_continue_at_the_last_whole_block(
@@ -239,11 +272,12 @@ def test_more_episodes_continue_at_the_last_whole_block(
     whole = run(policies["transformer"], suite).columns["a"]
     cache, ran = ArrayCache(tmp_path / "kept"), []
 
-    def spy(env, policy, scenarios, seed, progress, rows):
-        ran.append(rows)
-        return rollout(env, policy, scenarios, seed, progress, rows)
+    class Spy(Lanes):
+        def begin(self, make, scenarios, seed, rows):
+            ran.append(rows)
+            super().begin(make, scenarios, seed, rows)
 
-    monkeypatch.setattr(evaluate_module, "rollout", spy)
+    monkeypatch.setattr(evaluate_module, "Lanes", Spy)
     run(policies["transformer"], suite, 6, cache)
     more = run(policies["transformer"], suite, 11, cache)
     assert ran == [range(6), range(4, 11)]

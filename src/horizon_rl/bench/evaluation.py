@@ -1,5 +1,7 @@
 """What evaluating a policy costs beside stepping the environment, in one run."""
 
+from functools import partial
+
 import torch
 from tensordict import TensorDict
 
@@ -8,10 +10,12 @@ from horizon_rl.bench.timing import Sizes, median_costs
 from horizon_rl.domains import AtLevels
 from horizon_rl.evaluation.blocks import Blocks
 from horizon_rl.evaluation.evaluate import block_of
-from horizon_rl.physics import cores_for_physics
+from horizon_rl.evaluation.lanes import Lanes
+from horizon_rl.physics import cores_for_physics, make_backend
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import REFERENCE, build_robot, load_preset
-from horizon_rl.task import Policy, TaskCfg, rollout
+from horizon_rl.task import Policy, TaskCfg, VelocityEnv, rollout
+from horizon_rl.task.rollouts import complete
 
 TASK = TaskCfg(episode_s=2.0)
 
@@ -20,21 +24,30 @@ def measure_evaluation(policy: EvaluatedPolicy, sizes: Sizes) -> dict[str, float
     """Time rollouts of a policy, and the same motion by `env.step` alone."""
     robots, num_envs = [build_robot(load_preset(REFERENCE))], sizes.num_envs
     env, scenarios = build_env(robots, AtLevels({}), num_envs, TASK, sizes)
+    make = partial(policy.make, env.device)
     block = block_of(policy) if env.device.type == "cpu" else num_envs
-    acting = KeptActions(
-        Blocks(lambda: policy.make(env.device), num_envs, block, sizes.num_threads)
-    )
+    kept = KeptActions(Blocks(make, num_envs, block, sizes.num_threads))
+    rollout(env, kept, scenarios)
+    num_steps = num_envs * len(kept.actions)
+
+    def make_env(num_worlds: int, num_threads: int) -> VelocityEnv:
+        device = str(env.device)
+        return VelocityEnv(
+            make_backend(robots[0], num_worlds, device, num_threads), TASK
+        )
+
+    lanes = Lanes(make_env, num_envs, block, sizes.num_threads)
 
     def evaluate() -> int:
-        acting.actions.clear()
-        rollout(env, acting, scenarios)
-        return num_envs * len(acting.actions)
+        lanes.begin(make, scenarios, 0, range(num_envs))
+        complete(lanes, lanes.longest, lambda step: None)
+        return num_steps
 
     def step_env() -> int:
         env.begin(scenarios, 0, torch.arange(num_envs, device=env.device))
-        for action in acting.actions:
+        for action in kept.actions:
             env.step(action)
-        return num_envs * len(acting.actions)
+        return num_steps
 
     with cores_for_physics(env.backend):
         costs = median_costs({"evaluation": evaluate, "env": step_env}, sizes.repeats)

@@ -6,16 +6,16 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
-import torch
 
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
-from horizon_rl.evaluation.blocks import Blocks
+from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
-from horizon_rl.physics import choose_device, cores_for_physics, make_backend
+from horizon_rl.physics import choose_device, make_backend
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.support.errors import require
-from horizon_rl.task import EpisodeTable, VelocityEnv, rollout, succeeded
+from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, succeeded
 from horizon_rl.task.episodes import concatenate
+from horizon_rl.task.rollouts import complete
 
 CHUNK = 256
 """Scenarios that run side by side."""
@@ -67,7 +67,7 @@ class Evaluator:
         self.cache, self._num_threads = cache, num_threads
         self.device = choose_device(device)
         self._chunk = CHUNK if self.device.type == "cpu" else GPU_CHUNK
-        self._env: tuple[object, VelocityEnv] | None = None
+        self._worlds: tuple[object, Lanes] | None = None
 
     def evaluate(
         self,
@@ -107,22 +107,17 @@ class Evaluator:
                 todo.append((suite.frozen[name], -(-rows // self._chunk)))
         if not todo:
             return 0.0
-        column = todo[0][0]
-        env = self._make_env(policy, column, min(n, self._chunk))
-        acting = self._blocks(policy, env.num_envs)
-        rows = torch.arange(env.num_envs, device=env.device)
-        with cores_for_physics(env.backend), torch.no_grad():
-            observations = env.begin(column.scenarios(len(rows)), 0, rows)
-            acting.reset(torch.ones_like(rows, dtype=torch.bool))
-            began = 0.0
-            for step in range(WARM_UP + SAMPLE):
-                if step == WARM_UP:
-                    began = perf_counter()
-                observations, *_ = env.step(acting.act(observations))
-            # What waits for a GPU is in it, too.
-            observations["actor"].sum().item()
-            cost = (perf_counter() - began) / SAMPLE
-        return cost * env.max_episode_length * sum(passes for _, passes in todo)
+        column, rows = todo[0][0], range(min(n, self._chunk))
+        lanes, began = self._lanes(policy, column, len(rows)), 0.0
+        lanes.begin(self._make(policy), column.scenarios(len(rows)), 0, rows)
+        for step in range(WARM_UP + SAMPLE):
+            if step == WARM_UP:
+                began = perf_counter()
+            lanes.step()
+        # What waits for a GPU is in it, too.
+        _ = lanes.is_over
+        cost = (perf_counter() - began) / SAMPLE
+        return cost * lanes.longest * sum(passes for _, passes in todo)
 
     def kept(
         self, policy: EvaluatedPolicy, column: FrozenColumn
@@ -144,11 +139,8 @@ class Evaluator:
     def _block(self, policy: EvaluatedPolicy) -> int:
         return block_of(policy) if self.device.type == "cpu" else self._chunk
 
-    def _blocks(self, policy: EvaluatedPolicy, num_worlds: int) -> Blocks:
-        # A GPU repeats nothing to the bit, so it need not meet blank worlds.
-        block = self._block(policy) if self.device.type == "cpu" else num_worlds
-        make = partial(policy.make, self.device)
-        return Blocks(make, num_worlds, block, self._num_threads)
+    def _make(self, policy: EvaluatedPolicy) -> Callable[[], Policy]:
+        return partial(policy.make, self.device)
 
     def _start(self, policy: EvaluatedPolicy, kept: EpisodeTable | None) -> int:
         """Return which scenario to run first: a block is run as a whole."""
@@ -168,33 +160,39 @@ class Evaluator:
         start = self._start(policy, kept)
         parts = [kept.rows(slice(start))] if kept is not None else []
         scenarios = column.scenarios(n)
-        env = self._make_env(policy, column, min(n, chunk))
+        lanes = self._lanes(policy, column, min(n, chunk))
         for first in range(start, n, chunk):
             rows = range(first, min(first + chunk, n))
 
-            def count(step: int, _: int, rows: range = rows) -> None:
-                tell(rows.start * env.max_episode_length + step * len(rows))
+            def count(step: int, rows: range = rows) -> None:
+                tell(rows.start * lanes.longest + step * len(rows))
 
-            acting, seed = self._blocks(policy, env.num_envs), column.noise_seed
-            parts.append(rollout(env, acting, scenarios, seed, count, rows))
+            lanes.begin(self._make(policy), scenarios, column.noise_seed, rows)
+            parts.append(complete(lanes, lanes.longest, count))
             if policy.digest is not None:
                 self.cache.write(self._key(policy, column), vars(concatenate(parts)))
         return concatenate(parts)
 
-    def _make_env(
+    def _lanes(
         self, policy: EvaluatedPolicy, column: FrozenColumn, num_envs: int
-    ) -> VelocityEnv:
+    ) -> Lanes:
         """Build worlds for a column, or take the last column's where they fit."""
         policy.check_parameters(column.catalogue)
         task = column.task
         if policy.action_scale is not None:
             task = replace(task, action_scale=policy.action_scale)
-        wanted = (column.robot, task, num_envs)
-        if self._env is None or self._env[0] != wanted:
+        # A GPU repeats nothing to the bit, so it need not meet blank worlds.
+        block = self._block(policy) if self.device.type == "cpu" else num_envs
+        wanted = (column.robot, task, num_envs, block)
+        if self._worlds is None or self._worlds[0] != wanted:
             # First let go of the old worlds: two at once may not fit a GPU.
-            self._env = None
-            backend = make_backend(
-                column.robot, num_envs, str(self.device), self._num_threads
-            )
-            self._env = wanted, VelocityEnv(backend, task)
-        return self._env[1]
+            self._worlds = None
+
+            def make_env(num_worlds: int, num_threads: int) -> VelocityEnv:
+                device = str(self.device)
+                backend = make_backend(column.robot, num_worlds, device, num_threads)
+                return VelocityEnv(backend, task)
+
+            lanes = Lanes(make_env, num_envs, block, self._num_threads)
+            self._worlds = wanted, lanes
+        return self._worlds[1]

@@ -24,14 +24,73 @@ class Policy(Protocol):
         ...
 
 
-@torch.no_grad()
+class Pass:
+    """Worlds on their way through scenarios, each from the start to its first end."""
+
+    def __init__(
+        self,
+        env: VelocityEnv,
+        policy: Policy,
+        scenarios: Scenarios,
+        seed: int,
+        rows: range,
+    ):
+        """Begin the scenarios in `rows`, of which there are no more than worlds."""
+        self._env, self._policy, self._num_rows = env, policy, len(rows)
+        # There may be worlds to spare: they repeat the last scenario.
+        worlds = torch.arange(rows[0], rows[0] + env.num_envs).clamp(max=rows[-1])
+        self._observations = env.begin(scenarios, seed, worlds.to(env.device))
+        self._running = torch.ones_like(worlds, dtype=torch.bool, device=env.device)
+        policy.reset(self._running)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Let the policy act and the worlds go on by a control step."""
+        actions = self._policy.act(self._observations)
+        self._observations, _, done, _ = self._env.step(actions)
+        self._policy.reset(done)
+        self._running &= ~done
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all have ended; asking waits for the device."""
+        return not self._running.any()
+
+    def episodes(self) -> EpisodeTable:
+        """Return what happened, in the order of rows."""
+        return self._env.episodes.first(self._num_rows)
+
+
+class Steppable(Protocol):
+    """Worlds on their way: a `Pass`, or several side by side."""
+
+    def step(self) -> None: ...
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def episodes(self) -> EpisodeTable: ...
+
+
+def complete(
+    worlds: Steppable, longest: int, progress: Callable[[int], None]
+) -> EpisodeTable:
+    """Step worlds until all have ended, at most `longest` times; tell `progress`."""
+    for step in range(1, longest + 1):
+        worlds.step()
+        progress(step)
+        # Ask only now and then: every answer waits for the device.
+        if step % 50 == 0 and worlds.is_over:
+            break
+    return worlds.episodes()
+
+
 def rollout(
     env: VelocityEnv,
     policy: Policy,
     scenarios: Scenarios,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-    rows: range | None = None,
 ) -> EpisodeTable:
     """Run every scenario once, from its start to its first end, in the order of rows.
 
@@ -44,28 +103,18 @@ def rollout(
         scenarios: What to run.
         seed: Seed of the sensor noise.
         progress: Called with (control steps done, control steps at most).
-        rows: Which of the scenarios to run; all of them without it.
     """
-    n, longest = env.num_envs, env.max_episode_length
-    rows = range(len(scenarios)) if rows is None else rows
-    passes = -(-len(rows) // n)
+    rows, longest = range(len(scenarios)), env.max_episode_length
+    firsts = rows[:: env.num_envs]
     tables = []
     with cores_for_physics(env.backend):
-        for number in range(passes):
-            now = rows[number * n : (number + 1) * n]
-            # The last pass may have worlds to spare: they repeat the last scenario.
-            worlds = torch.arange(now[0], now[0] + n).clamp(max=now[-1])
-            observations = env.begin(scenarios, seed, worlds.to(env.device))
-            running = torch.ones(n, dtype=torch.bool, device=env.device)
-            policy.reset(running)
-            for step in range(1, longest + 1):
-                observations, _, done, _ = env.step(policy.act(observations))
-                policy.reset(done)
-                running &= ~done
+        for number, first in enumerate(firsts):
+
+            def tell(step: int, done: int = number * longest) -> None:
                 if progress:
-                    progress(number * longest + step, passes * longest)
-                # Ask only now and then: every answer waits for the device.
-                if step % 50 == 0 and not running.any():
-                    break
-            tables.append(env.episodes.first(len(now)))
+                    progress(done + step, len(firsts) * longest)
+
+            now = rows[first : first + env.num_envs]
+            one = Pass(env, policy, scenarios, seed, now)
+            tables.append(complete(one, longest, tell))
     return concatenate(tables)
