@@ -11,7 +11,7 @@ from tables import assert_equal, constant, head, table_of
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
-from horizon_rl.evaluation.lanes import Lanes, count_lanes
+from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.evaluation.results import success_table, summaries, to_json
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import CpuBackend
@@ -20,6 +20,7 @@ from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import SuccessCfg, VelocityEnv, succeeded
+from horizon_rl.task.rollouts import SLICE
 
 STILL = """
 episodes = 6
@@ -234,12 +235,6 @@ def test_results_repeat_to_the_bit_however_many_run_and_on_any_threads(
             assert_equal(run(policy, suite, n).columns["a"], head(whole, n))
 
 
-def test_lanes_share_the_blocks_evenly():
-    cases = {(4, 1): 1, (4, 2): 2, (4, 3): 2, (4, 16): 4, (3, 2): 1, (3, 4): 3}
-    for (num_blocks, num_threads), expected in cases.items():
-        assert count_lanes(num_blocks, num_threads) == expected
-
-
 def test_policy_that_fails_in_one_lane_stops_the_others(make_suite, run, small_chunk):
     made = []
 
@@ -257,10 +252,10 @@ def test_policy_that_fails_in_one_lane_stops_the_others(make_suite, run, small_c
                 raise InputError("no action")
             return torch.zeros((len(observations), 12))
 
-    suite = make_suite("episodes=8\n[task]\nepisode_s=2.0\n[columns]\na={}")
+    suite = make_suite("episodes=8\n[task]\nepisode_s=4.0\n[columns]\na={}")
     with pytest.raises(InputError, match="no action"):
         run(EvaluatedPolicy("own", lambda device: Failing()), suite, threads=2)
-    assert [each.acts for each in made] == [3, 3]
+    assert [each.acts for each in made] == [SLICE, 3]
 
 
 def test_more_episodes_continue_at_the_last_whole_block(
@@ -340,6 +335,7 @@ def test_scenario_meets_the_same_noise_in_every_chunk(make_suite, run, monkeypat
     seen = {}
     for chunk in (4, 8):
         monkeypatch.setattr(evaluate_module, "CHUNK", chunk)
+        monkeypatch.setattr(evaluate_module, "SHARED_BLOCK", chunk)
         log: list[np.ndarray] = []
 
         def look(obs: np.ndarray, log=log) -> np.ndarray:

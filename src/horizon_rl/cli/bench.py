@@ -72,6 +72,8 @@ class TrainBench(PhysicsBench):
 class EvalBench(PhysicsBench):
     """Measure evaluation of a policy, beside the same motion by env.step alone."""
 
+    envs: NumWorlds = 512
+    """Worlds; an evaluation has up to 512 side by side."""
     policy: str = "core"
     """A name of `horizon models`, a checkpoint or run directory, an .onnx file, ..."""
 

@@ -17,12 +17,12 @@ from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, succeeded
 from horizon_rl.task.episodes import concatenate
 from horizon_rl.task.rollouts import complete
 
-CHUNK = 256
+CHUNK = 512
 """Scenarios that run side by side."""
 GPU_CHUNK = 1024
 """The same on a GPU, which wants more worlds."""
-BLOCK = 64
-"""Worlds that a policy always meets at once on the CPU."""
+BLOCK, SHARED_BLOCK = 64, 256
+"""Worlds that a policy always meets at once on the CPU; and one that is shared."""
 WARM_UP, SAMPLE = 2, 8
 """Control steps that are timed to say how long an evaluation will take, and before."""
 
@@ -49,7 +49,7 @@ class Evaluation:
 
 def block_of(policy: EvaluatedPolicy) -> int:
     """Return how many worlds a policy is always asked for at once on the CPU."""
-    return CHUNK if policy.is_shared else min(BLOCK, CHUNK)
+    return SHARED_BLOCK if policy.is_shared else BLOCK
 
 
 class Evaluator:
@@ -108,12 +108,11 @@ class Evaluator:
         if not todo:
             return 0.0
         column, rows = todo[0][0], range(min(n, self._chunk))
-        lanes, began = self._lanes(policy, column, len(rows)), 0.0
+        lanes = self._lanes(policy, column, len(rows))
         lanes.begin(self._make(policy), column.scenarios(len(rows)), 0, rows)
-        for step in range(WARM_UP + SAMPLE):
-            if step == WARM_UP:
-                began = perf_counter()
-            lanes.step()
+        lanes.advance(WARM_UP)
+        began = perf_counter()
+        lanes.advance(SAMPLE)
         # What waits for a GPU is in it, too.
         _ = lanes.is_over
         cost = (perf_counter() - began) / SAMPLE

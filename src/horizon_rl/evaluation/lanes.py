@@ -1,7 +1,8 @@
-"""Worlds that are evaluated in lanes: acting, physics and judging on cores of their own.
+"""Worlds that are evaluated in two lanes, each with half of the cores.
 
-In a single environment the engine uses all cores, but what the task and the policy do
-between its steps keeps most of them waiting. Lanes have no such moments.
+The engine uses all cores, but what task and policy do between its steps leaves cores
+idle. With two lanes one steps while the other acts: `core` on two quiet cores takes
+15.5 ms per 256 worlds instead of 19. More lanes would wait for Python's lock.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from horizon_rl.task.rollouts import Pass
 
 
 class Lanes:
-    """Worlds for n scenarios, side by side: see `task.rollouts.Steppable`.
+    """Worlds for n scenarios, side by side: see `task.rollouts.Moving`.
 
     Each lane is an environment with blocks of the policy.
     """
@@ -37,7 +38,8 @@ class Lanes:
             num_threads: For all lanes together; 0: as `default_threads` says.
         """
         threads, num_blocks = num_threads or default_threads(), -(-num_worlds // block)
-        count = count_lanes(num_blocks, threads)
+        # Lanes of different sizes would wait for each other.
+        count = 2 if num_blocks % 2 == 0 and threads > 1 else 1
         self._threads = -(-threads // count)
         self._block, size = block, num_blocks // count * block
         self._firsts = range(0, num_worlds, size)
@@ -70,13 +72,13 @@ class Lanes:
                 acting = Blocks(make, env.num_envs, self._block, self._threads)
                 self._passes.append(Pass(env, acting, scenarios, seed, own))
 
-    def step(self) -> None:
-        """Let the policy act and the worlds go on by a control step, in all lanes."""
+    def advance(self, num_steps: int) -> None:
+        """Let the policy act and the worlds go on, for so many control steps."""
         with cores_for_physics(self._envs[0].backend):
-            steps = [self._pool.submit(one.step) for one in self._passes]
-            wait(steps)
-        for step in steps:
-            step.result()
+            lanes = [self._pool.submit(one.advance, num_steps) for one in self._passes]
+            wait(lanes)
+        for lane in lanes:
+            lane.result()
 
     @property
     def is_over(self) -> bool:
@@ -85,9 +87,3 @@ class Lanes:
     def episodes(self) -> EpisodeTable:
         """Return what happened, in the order of rows."""
         return concatenate([one.episodes() for one in self._passes])
-
-
-def count_lanes(num_blocks: int, num_threads: int) -> int:
-    """Return how many lanes share the blocks evenly; one waits for the other else."""
-    most = min(num_blocks, num_threads)
-    return max(n for n in range(1, most + 1) if num_blocks % n == 0)

@@ -123,15 +123,12 @@ class TransformerActor(Actor):
     @torch.no_grad()
     def step(self, raw: Tensor, cache: Cache) -> Tensor:
         """Add inputs [n, -] to a cache with room; return this step's latents [n, -]."""
-        now, window = cache.slot, self.cfg.window
+        now = cache.slot
         cache.raw[:, now] = raw
         rotation = self.rotation[:, now : now + 1]
-        mask = visible(
-            self.slots[now : now + 1],
-            cache.held(self.slots[: window + 1]),
-            cache.first.unsqueeze(1),
-            window,
-        )
+        # As `visible` says: what is held is neither later nor too old.
+        held = cache.held(self.slots[: self.cfg.window + 1])
+        mask = (held >= cache.first.clamp(max=now).unsqueeze(1))[:, None, None]
 
         def extend(layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             return cache.add(layer, rotate(keys, rotation), values)

@@ -24,6 +24,10 @@ class Policy(Protocol):
         ...
 
 
+SLICE = 50
+"""Control steps between two times that somebody asks whether all episodes are over."""
+
+
 class Pass:
     """Worlds on their way through scenarios, each from the start to its first end."""
 
@@ -44,12 +48,13 @@ class Pass:
         policy.reset(self._running)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Let the policy act and the worlds go on by a control step."""
-        actions = self._policy.act(self._observations)
-        self._observations, _, done, _ = self._env.step(actions)
-        self._policy.reset(done)
-        self._running &= ~done
+    def advance(self, num_steps: int) -> None:
+        """Let the policy act and the worlds go on, for so many control steps."""
+        for _ in range(num_steps):
+            actions = self._policy.act(self._observations)
+            self._observations, _, done, _ = self._env.step(actions)
+            self._policy.reset(done)
+            self._running &= ~done
 
     @property
     def is_over(self) -> bool:
@@ -61,10 +66,10 @@ class Pass:
         return self._env.episodes.first(self._num_rows)
 
 
-class Steppable(Protocol):
+class Moving(Protocol):
     """Worlds on their way: a `Pass`, or several side by side."""
 
-    def step(self) -> None: ...
+    def advance(self, num_steps: int) -> None: ...
 
     @property
     def is_over(self) -> bool: ...
@@ -73,14 +78,18 @@ class Steppable(Protocol):
 
 
 def complete(
-    worlds: Steppable, longest: int, progress: Callable[[int], None]
+    worlds: Moving, longest: int, progress: Callable[[int], None]
 ) -> EpisodeTable:
-    """Step worlds until all have ended, at most `longest` times; tell `progress`."""
-    for step in range(1, longest + 1):
-        worlds.step()
-        progress(step)
-        # Ask only now and then: every answer waits for the device.
-        if step % 50 == 0 and worlds.is_over:
+    """Step worlds until all have ended, at most `longest` times.
+
+    Now and then it calls `progress` with the steps done, and asks whether all is over:
+    every answer waits for the device.
+    """
+    for first in range(0, longest, SLICE):
+        num_steps = min(SLICE, longest - first)
+        worlds.advance(num_steps)
+        progress(first + num_steps)
+        if worlds.is_over:
             break
     return worlds.episodes()
 
