@@ -1,11 +1,15 @@
 """Flags, their help, and files of settings."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from horizon_rl.cli import main
+from horizon_rl.cli import main, train_flags
+from horizon_rl.cli.parse import read_settings
+from horizon_rl.cli.train_flags import TrainCmd
 
 
 def out_of(capsys, *args: str) -> str:
@@ -124,3 +128,15 @@ def test_policy_that_is_not_there_is_answered_with_a_guess(args, capsys):
     pytest.importorskip("torch")
     assert main([*args]) == 2
     assert "'coer': did you mean 'core'?" in capsys.readouterr().err
+
+
+def test_what_a_file_does_not_name_is_taken_as_it_is():
+    given = {"preset": "smoke", "learner": {"ppo": {"num-epochs": 3}}}
+    usual = train_flags.default(["--preset", "smoke"]).cfg
+    found = read_settings(train_flags, TrainCmd, given).cfg
+    assert found.learner.ppo.num_epochs == 3 != usual.learner.ppo.num_epochs
+    same = {"learner": replace(usual.learner, ppo=found.learner.ppo)}
+    assert found == replace(usual, **same)
+    # Not even checked again: grids read thousands of runs.
+    with patch.object(type(usual.task), "__post_init__", side_effect=AssertionError):
+        assert read_settings(train_flags, TrainCmd, given).cfg == found

@@ -9,7 +9,7 @@ import ast
 import inspect
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ from tyro.constructors import (
 from horizon_rl.support.bounds import OutOfBoundsError, check_bounds
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.reading import read_text
-from horizon_rl.support.records import FieldError, decode_value
+from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import to_toml, toml_tables
 
 MORE = "  --help-all      show all flags\n"
@@ -142,18 +142,17 @@ def _overlay(kind: Any, usual: Any, given: Mapping[str, Any]) -> Any:
 
 def _merge(settings: Any, given: Mapping[str, Any]) -> Any:
     """Return a dataclass with some of its values, or of those within, replaced."""
-
-    def merge(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-        merged = dict(old)
-        for key, value in new.items():
-            both = isinstance(old.get(key), dict) and isinstance(value, Mapping)
-            merged[key] = merge(old[key], value) if both else value
-        return merged
-
-    # What stays is taken as it is: `decode_value` accepts what is built already.
-    old = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    old |= {key: asdict(old[key]) for key in given if is_dataclass(old.get(key))}
-    return decode_value(type(settings), merge(old, given))
+    hints, values = _hints(type(settings)), {}
+    for key, value in given.items():
+        if key not in hints:
+            raise FieldError(unknown("field", key, hints), (key,))
+        old = getattr(settings, key)
+        with inside(key):
+            if is_dataclass(old) and isinstance(value, Mapping):
+                values[key] = _merge(old, value)
+            else:
+                values[key] = decode_value(hints[key], value)
+    return replace(settings, **values)
 
 
 def _flatten(cmd: Any) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Catalogue:
                     f"level '{part}' is not of the form group=number, as in mass=0.5"
                 ) from None
             levels |= dict.fromkeys(self.names if name == "all" else (name,), level)
-        self.coverage(levels)  # Refuses unknown groups and levels outside 0..1.
+        self._check(levels)
         return levels
 
     def ranges(self, levels: Levels) -> dict[str, Range]:
@@ -116,10 +116,14 @@ class Catalogue:
         """Return the coverage of every group at its level."""
         return {g.name: g.coverage_at(level) for g, level in self._with_level(levels)}
 
-    def _with_level(self, levels: Levels) -> Iterator[tuple[Group, float]]:
+    def _check(self, levels: Levels) -> None:
+        """Refuse unknown groups, and levels outside 0..1."""
         for name, level in levels.items():
             self[name]  # Refuses a name that is not in the catalogue.
             if not (math.isfinite(level) and 0.0 <= level <= 1.0):
                 raise InputError(f"level {name}={level:g} is outside 0..1")
+
+    def _with_level(self, levels: Levels) -> Iterator[tuple[Group, float]]:
+        self._check(levels)
         for group in self.groups:
             yield group, levels.get(group.name, 0.0)

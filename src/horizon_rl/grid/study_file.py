@@ -221,7 +221,8 @@ def _check_part(key: str, table: Mapping[str, Any]) -> None:
             raise FieldError(f'quote the name: "{key}.{inner}"', (inner,))
     if "seed" in table:
         raise FieldError("seeds are a list, as in seeds = [0, 1, 2]", ("seed",))
-    decode_value(StudyFile, {axis: table[axis] for axis in AXES if axis in table})
+    if axes := {axis: table[axis] for axis in AXES if axis in table}:
+        decode_value(StudyFile, axes)
 
 
 def _without_axes(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,12 @@ class OutOfBoundsError(FieldError):
 
 def check_bounds(settings: object) -> None:
     """Refuse a number of a dataclass, or of one in it, that is out of its bounds."""
-    for name, hint in _hints(type(settings)).items():
+    plain, others = _hints(type(settings))
+    for name, (kind, (low, high)) in plain.items():
+        value = getattr(settings, name)
+        if problem := out_of_bounds(value, low, high, whole=kind is int):
+            raise OutOfBoundsError(problem, (name,))
+    for name, hint in others.items():
         found = getattr(settings, name)
         # Those that are `Bounded` have been checked as they were made.
         if is_dataclass(found) and not isinstance(found, Bounded):
@@ -84,11 +89,22 @@ def check_bounds(settings: object) -> None:
                 raise OutOfBoundsError(problem, path)
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    """Return the types of the fields, but for those that cannot have bounds."""
+@cache  # A grid checks the settings of thousands of runs.
+def _hints(cls: type) -> tuple[dict[str, tuple[type, Within]], dict[str, Any]]:
+    """Return types and bounds of the fields that are a number, and types of the others.
+
+    Those that cannot have bounds are left out.
+    """
     hints = get_type_hints(cls, include_extras=True)
-    return {k: h for k, h in hints.items() if h not in (str, bool, int, float)}
+    plain = {
+        name: get_args(hint)
+        for name, hint in hints.items()
+        if [type(mark) for mark in get_args(hint)[1:]] == [Within]
+        and get_args(hint)[0] in (int, float)
+    }
+    unbounded = (str, bool, int, float)
+    others = {k: h for k, h in hints.items() if k not in plain and h not in unbounded}
+    return plain, others
 
 
 def _numbers(

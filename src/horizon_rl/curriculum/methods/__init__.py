@@ -78,14 +78,14 @@ def choose_method(
     check_method(name)
     require("clock_phases", clock_phases, 1, whole=True)
     clocks = {
-        "fixed": ClockCfg(start=clock_level),
-        GRAM: ClockCfg(start=clock_level),
-        "linear": ClockCfg(rise=clock_level / clock_phases, end=clock_level),
-        "wide": ClockCfg(start=1.0),
-        "base": ClockCfg(),
+        "fixed": {"start": clock_level},
+        GRAM: {"start": clock_level},
+        "linear": {"rise": clock_level / clock_phases, "end": clock_level},
+        "wide": {"start": 1.0},
+        "base": {},
     }
     if name in clocks:
-        return Clock(cfg=replace(cfg, clock=clocks[name]))
+        return Clock(cfg=replace(cfg, clock=ClockCfg(**clocks[name])))
     if name in ("horizon", "paper") and cfg.clock:
         return Clock(cfg=cfg)
     match name:
