@@ -94,6 +94,31 @@ def test_held_keys_drive_and_leave_the_camera_alone(served, page):
     np.testing.assert_allclose(camera(served), before, atol=1e-6)
 
 
+# The page writes its readout again all the time: all is asked for at once.
+LOOK = """() => {
+    const css = (node, name) => getComputedStyle(node)[name];
+    const state = [...document.querySelectorAll("span")].find(
+        (node) => node.textContent === "on its feet");
+    if (!state) return null;
+    let panel = state;
+    while (/, 0\\)$/.test(css(panel, "backgroundColor"))) panel = panel.parentElement;
+    return [css(panel, "backgroundColor"), css(state, "color"),
+            css(document.querySelector("canvas"), "filter")];
+}"""
+
+
+def test_page_is_dark_for_those_who_prefer_it(served, page):
+    page.emulate_media(color_scheme="dark")
+    open_page(page, served)
+    dark = page.wait_for_function(LOOK).json_value()
+    assert dark == ["rgb(36, 36, 36)", "rgb(74, 222, 128)", "brightness(0.7)"]
+    # It follows a change, too.
+    with page.expect_navigation():
+        page.emulate_media(color_scheme="light")
+    light = page.wait_for_function(LOOK).json_value()
+    assert light == ["rgb(255, 255, 255)", "rgb(21, 128, 61)", "none"]
+
+
 def test_typing_into_a_box_drives_nothing(served, page):
     open_page(page, served)
     box = page.locator("input").first

@@ -8,6 +8,11 @@
     KeyQ: [2, 1], KeyE: [2, -1], ArrowLeft: [2, 1], ArrowRight: [2, -1],
   };
   const BUTTONS = { 0: "push", 1: "stop", 3: "reset" };
+  // viser looks for it before it first draws.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  window.__VISER_EMBED_CONFIG__ = { darkMode: dark.matches };
+  dark.addEventListener("change", () => location.reload());
+
   const held = new Set();
   let fast = false, stick = [0, 0], sent = "0,0,0", pressed = "";
 
@@ -65,6 +70,7 @@
       #stick i { position: absolute; left: 33px; top: 33px; width: 40px; height: 40px;
         border-radius: 50%; background: #1f5fa8cc; }
       @media (pointer: coarse) { #stick { display: block; } }
+      @media (prefers-color-scheme: dark) { canvas { filter: brightness(0.7); } }
       /* viser's sheet of controls is 20em wide and hides the robot on a phone. */
       @media (max-width: 36em) {
         [style*="width: 20em"] { width: 100% !important; }

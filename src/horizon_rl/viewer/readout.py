@@ -8,7 +8,7 @@ import numpy as np
 
 from horizon_rl.viewer.session import Readout
 
-GOOD, BAD = "#15803d", "#c81e1e"
+GOOD, BAD = "light-dark(#15803d, #4ade80)", "light-dark(#c81e1e, #f87171)"
 STYLE = "font-size:0.8em;padding:0 0.8em;font-variant-numeric:tabular-nums"
 
 
