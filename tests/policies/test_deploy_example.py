@@ -8,20 +8,16 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import mujoco
 import numpy as np
 import onnx
 import pytest
 import torch
-from tensordict import TensorDict
 
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import CpuBackend
 from horizon_rl.policies.deployment import nominal_pool
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
-from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.robots import build_robot, load_preset
 from horizon_rl.task import NoiseCfg, Scenarios, TaskCfg, VelocityEnv
@@ -210,52 +206,3 @@ def test_example_can_be_filmed(exported, go2_xml, tmp_path, monkeypatch):
     frames = imageio.imread(film)
     assert len(frames) == 25 and frames.shape[1:3] == (368, 640)
     assert frames[5].std() > 5.0
-
-
-def test_skeleton_for_go2_acts_as_the_policy_in_the_sdks_order(exported):
-    path = Path(EXAMPLE).with_name("unitree_go2.py")
-    controller = runpy.run_path(str(path))["Controller"](str(exported("core")))
-    ours = load_policy(str(exported("core"))).make(torch.device("cpu"))
-    ours.reset(torch.ones(1, dtype=torch.bool))
-    rng = np.random.default_rng(0)
-    pose = np.array(controller.meta["joints"]["default_pose_rad"]).reshape(4, 3)
-    # FL FR RL RR here, FR FL RR RL there.
-    np.testing.assert_allclose(controller.stand.reshape(4, 3), pose[[1, 0, 3, 2]])
-    last, gyro, command = np.zeros(12), np.zeros(3), np.zeros(3)
-    for _ in range(5):
-        gyro, command = rng.normal(size=3), rng.uniform(-1.0, 1.0, 3)
-        angles, rates = pose + 0.2 * rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-        roll, pitch = rng.uniform(-0.3, 0.3, 2)
-        x_turn = np.array([np.cos(roll / 2), np.sin(roll / 2), 0.0, 0.0])
-        y_turn = np.array([np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0])
-        quat, matrix = np.empty(4), np.empty(9)
-        engine: Any = mujoco
-        engine.mju_mulQuat(quat, y_turn, x_turn)
-        engine.mju_quat2Mat(matrix, quat)
-        gravity = matrix.reshape(3, 3).T @ [0.0, 0.0, -1.0]
-        offset = (angles - pose).ravel()
-        terms = {
-            "angular_velocity": gyro,
-            "gravity": gravity,
-            "command": command,
-            "joint_offset": offset,
-            "joint_velocity": rates.ravel(),
-            "last_action": last,
-        }
-        seen = np.concatenate(
-            [t["scale"] * terms[t["name"]] for t in controller.meta["observation"]]
-        )
-        obs = TensorDict({"actor": torch.from_numpy(seen[None]).float()}, [1])
-        last = ours.act(obs)[0].numpy()
-        order = [1, 0, 3, 2]
-        targets = controller.step(
-            gyro, quat, angles[order].ravel(), rates[order].ravel(), command
-        )
-        expected = pose + 0.25 * last.reshape(4, 3)
-        np.testing.assert_allclose(
-            targets.reshape(4, 3), expected[[1, 0, 3, 2]], atol=1e-5
-        )
-    on_its_side = (np.cos(0.7), np.sin(0.7), 0.0, 0.0)
-    assert (
-        controller.step(gyro, on_its_side, np.zeros(12), np.zeros(12), command) is None
-    )
