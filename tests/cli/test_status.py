@@ -283,7 +283,7 @@ def test_core_install_is_enough(run):
 @pytest.mark.parametrize("width", [50, 60, 80])
 def test_words_and_numbers_stay_whole_on_a_narrow_terminal(width, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["status", "core"]) == 0
+    assert main(["status", "core-quiet"]) == 0
     board = capsys.readouterr().out.split("Frontiers after")[1].split("\nphase ")[0]
     assert "…" not in board and max(map(len, board.splitlines())) <= width
     words = board.split()
@@ -293,6 +293,6 @@ def test_words_and_numbers_stay_whole_on_a_narrow_terminal(width, capsys, monkey
         "coverage",
         "mastered",
         "pending",
-        "0.775",
+        "0.540",
     ):
         assert word in words
