@@ -172,9 +172,9 @@ def test_columns_that_are_alike_run_once(make_suite, run, monkeypatch):
     calls = []
 
     class Spy(Lanes):
-        def begin(self, *args):
+        def begin(self, *args, **named):
             calls.append(1)
-            super().begin(*args)
+            super().begin(*args, **named)
 
     monkeypatch.setattr(evaluate_module, "Lanes", Spy)
     text = "episodes = 2\n[task]\nepisode_s = 0.1\n[columns]\na = {}\nb = {}"

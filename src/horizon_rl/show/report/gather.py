@@ -149,10 +149,11 @@ def gather(
         read_run(s.journal, s.name, start=start_of(s.journal.parent)) for s in sources
     ]
     own = [*records, *(result for source in sources for result in source.results)]
-    # Once each: a file and a shipped policy's record may tell the same. Of one suite:
-    # the records may be of another draw than the files.
+    # Once each: a file and a shipped policy's record may tell the same. Of one suite that
+    # runs were evaluated in: the records may be of another draw than the files.
     results = list(dict.fromkeys(find_results(own)))
-    results = [r for r in results if r.suite_hash == results[0].suite_hash]
+    of_runs = [r for r in results if any(s.made(r.policy) for s in sources)]
+    results = [r for r in results if r.suite_hash == (of_runs or results)[0].suite_hash]
     found = study(files, results, points)
     runs = tuple(map(ReportedRun, sources, files, found.runs))
     return Material(
