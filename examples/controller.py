@@ -11,6 +11,8 @@ import onnxruntime as ort
 
 RAMP_S = 2.0
 """Time to go from where the robot lies to the default pose."""
+STALE_S = 0.1
+"""Readings older than this are not to be acted upon."""
 
 
 class Controller:
@@ -44,7 +46,10 @@ class Controller:
         self.stand = self._to_driver(self._pose)
         """[12] the default pose, in the driver's order and directions."""
         self.rate_hz = meta["control"]["rate_hz"]
-        self._tilt = np.cos(np.radians(meta["limits"]["tilt_limit_deg"]))
+        limits = meta["limits"]
+        self._tilt = np.cos(np.radians(limits["tilt_limit_deg"]))
+        speed, turn = limits["max_speed_m_s"], limits["max_yaw_rate_rad_s"]
+        self._fastest = np.array([speed, speed, turn])
         self.reset()
 
     def reset(self) -> None:
@@ -57,6 +62,8 @@ class Controller:
 
     def advance(self, gyro, quat, position, velocity, command) -> np.ndarray | None:
         """Go from where the robot is to the default pose first, then on as `step` says."""
+        if not self._may_act(gyro, quat, position, velocity, command):
+            return None
         share = self._num_steps / (RAMP_S * self.rate_hz)
         if share >= 1.0:
             return self.step(gyro, quat, position, velocity, command)
@@ -66,27 +73,23 @@ class Controller:
         return self._start + share * (self.stand - self._start)
 
     def step(self, gyro, quat, position, velocity, command) -> np.ndarray | None:
-        """Return targets [12], rad; None where the robot has tilted too far: stop.
+        """Return targets [12], rad; None where readings are broken or it tilts: stop.
 
         Args:
             gyro: [3] angular velocity in the trunk's frame, rad/s.
             quat: [4] trunk to world, w x y z.
             position: [12] joint angles, the driver's order and directions, rad.
             velocity: [12] joint velocities, rad/s.
-            command: [3] forward and left, m/s, and turn, rad/s.
+            command: [3] forward and left, m/s, and turn, rad/s; kept to what was trained.
         """
-        w, x, y, z = quat
-        gravity = -np.array(
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)]
-        )
-        if -gravity[2] < self._tilt:
+        if not self._may_act(gyro, quat, position, velocity, command):
             return None
         angle, rate = np.empty(12), np.empty(12)
         angle[self._order], rate[self._order] = position, velocity
         now = {
             "angular_velocity": np.asarray(gyro),
-            "gravity": gravity,
-            "command": np.asarray(command),
+            "gravity": _gravity(quat),
+            "command": np.clip(command, -self._fastest, self._fastest),
             "joint_offset": self._sign * angle + self._offset - self._pose,
             "joint_velocity": self._sign * rate,
             "last_action": self._action,
@@ -100,5 +103,21 @@ class Controller:
         scale = self.meta["control"]["action_scale"]
         return self._to_driver(self._pose + scale * self._action)
 
+    def _may_act(self, gyro, quat, position, velocity, command) -> bool:
+        """Tell whether all readings are numbers, and the trunk is upright enough."""
+        readings = np.concatenate([gyro, quat, position, velocity, command])
+        # An IMU that has no orientation sends zeros.
+        is_turn = abs(np.linalg.norm(quat) - 1.0) < 0.1
+        is_upright = -_gravity(quat)[2] >= self._tilt
+        return bool(np.isfinite(readings).all() and is_turn and is_upright)
+
     def _to_driver(self, angles: np.ndarray) -> np.ndarray:
         return (self._sign * (angles - self._offset))[self._order]
+
+
+def _gravity(quat) -> np.ndarray:
+    """Return the direction of gravity in the trunk's frame, [3]."""
+    w, x, y, z = quat
+    return -np.array(
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)]
+    )

@@ -11,20 +11,22 @@ damping are the driver's to set; the node logs those that the policy was trained
 NOT tested with ROS 2, nor on a robot, nor with a simulator: none was at hand. Tested is the node
 with stand-ins for rclpy and the messages: order of joints and quaternion, memory, limits, what is
 done about readings that are old. The IMU must turn with the trunk: x forward, y left, z up. Where
-the robot tilts too far the node says so and ends; cutting the torque is up to the driver.
+the robot tilts too far or a reading is no number the node says so and ends; where readings stop, it
+sends nothing until they come again. In both cases a position controller holds the last targets:
+cutting the torque is up to the driver.
 """
+
+import time
 
 import numpy as np
 import rclpy
-from controller import Controller
+from controller import STALE_S, Controller
 from geometry_msgs.msg import Twist
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-STALE_S = 0.1
-"""Readings older than this are not acted upon: nothing is sent."""
 COMMAND_S = 0.5
 """A command older than this means to stand."""
 
@@ -38,9 +40,6 @@ class PolicyNode(Node):
         self.declare_parameter("joints", [""])
         joints = [name for name in self.get_parameter("joints").value if name]
         self.controller = Controller(self.get_parameter("policy").value, joints or None)
-        limits = self.controller.meta["limits"]
-        speed, turn = limits["max_speed_m_s"], limits["max_yaw_rate_rad_s"]
-        self._fastest = np.array([speed, speed, turn])
         self._seen: dict[str, tuple[float, np.ndarray]] = {}
         """When each was read last, s, and what."""
         sensor = qos_profile_sensor_data
@@ -69,17 +68,15 @@ class PolicyNode(Node):
 
     def _take_command(self, message: Twist) -> None:
         wish = [message.linear.x, message.linear.y, message.angular.z]
-        self._keep("command", np.clip(wish, -self._fastest, self._fastest))
+        self._keep("command", wish)
 
     def _keep(self, name: str, values) -> None:
-        self._seen[name] = self._now_s(), np.array(values)
+        # By a clock that never jumps, unlike ROS's.
+        self._seen[name] = time.monotonic(), np.array(values)
 
     def _read(self, name: str, within_s: float) -> np.ndarray | None:
         read_s, values = self._seen.get(name, (-np.inf, None))
-        return values if self._now_s() - read_s <= within_s else None
-
-    def _now_s(self) -> float:
-        return 1e-9 * self.get_clock().now().nanoseconds
+        return values if time.monotonic() - read_s <= within_s else None
 
     def _tick(self) -> None:
         joints, quat, gyro = (
@@ -87,14 +84,17 @@ class PolicyNode(Node):
         )
         command = self._read("command", COMMAND_S)
         if joints is None or quat is None or gyro is None:
-            self.get_logger().warning("waiting for readings", throttle_duration_sec=1.0)
+            self.get_logger().warning(
+                f"waiting for the IMU and for joints {', '.join(self.controller.names)}",
+                throttle_duration_sec=1.0,
+            )
             # Standing up comes first again: who knows where it is by then.
             self.controller.reset()
             return
         command = np.zeros(3) if command is None else command
         targets = self.controller.advance(gyro, quat, *joints.T, command)
         if targets is None:
-            raise SystemExit("tilted too far: no more targets are sent")
+            raise SystemExit("tilted too far, or a broken reading: no more is sent")
         self._sender.publish(Float64MultiArray(data=targets.tolist()))
 
 

@@ -13,7 +13,7 @@ import argparse
 import time
 
 import numpy as np
-from controller import Controller
+from controller import STALE_S, Controller
 
 LEGS, PARTS = ("FR", "FL", "RR", "RL"), ("hip", "thigh", "calf")
 JOINTS = [f"{leg}_{part}" for leg in LEGS for part in PARTS]
@@ -39,9 +39,9 @@ def main() -> None:
     from unitree_sdk2py.utils.crc import CRC
 
     ChannelFactoryInitialize(0, args.interface)
-    seen: list[LowState_] = []
+    seen: dict[str, tuple[float, LowState_]] = {}
     ChannelSubscriber("rt/lowstate", LowState_).Init(
-        lambda state: seen.__setitem__(slice(None), [state]), 1
+        lambda state: seen.update(last=(time.monotonic(), state)), 1
     )
     sender = ChannelPublisher("rt/lowcmd", LowCmd_)
     sender.Init()
@@ -58,23 +58,28 @@ def main() -> None:
 
     while not seen:
         time.sleep(0.01)
-    due, targets = time.monotonic(), controller.stand
-    while targets is not None:
-        state = seen[0]
-        motors = state.motor_state[:12]
-        targets = controller.advance(
-            state.imu_state.gyroscope,
-            state.imu_state.quaternion,
-            [motor.q for motor in motors],
-            [motor.dq for motor in motors],
-            args.command,
-        )
-        if targets is not None:
+    due = time.monotonic()
+    try:
+        while True:
+            read_s, state = seen["last"]
+            motors = state.motor_state[:12]
+            targets = controller.advance(
+                state.imu_state.gyroscope,
+                state.imu_state.quaternion,
+                [motor.q for motor in motors],
+                [motor.dq for motor in motors],
+                args.command,
+            )
+            if targets is None or time.monotonic() - read_s > STALE_S:
+                break
             send(targets, controller.stiffness, controller.damping)
-        due += 1.0 / controller.rate_hz
-        time.sleep(max(0.0, due - time.monotonic()))
-    # Tilted: no stiffness, some damping, so that it sinks down.
-    send(controller.stand, np.zeros(12), controller.damping)
+            due += 1.0 / controller.rate_hz
+            time.sleep(max(0.0, due - time.monotonic()))
+    finally:
+        # Tilted, without readings, or stopped: no stiffness, so that it sinks down.
+        for _ in range(int(controller.rate_hz)):
+            send(controller.stand, np.zeros(12), controller.damping)
+            time.sleep(1.0 / controller.rate_hz)
 
 
 if __name__ == "__main__":

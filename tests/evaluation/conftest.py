@@ -66,4 +66,4 @@ def small_chunk(monkeypatch):
 
     monkeypatch.setattr(evaluate, "CHUNK", 8)
     monkeypatch.setattr(evaluate, "BLOCK", 4)
-    monkeypatch.setattr(evaluate, "SHARED_BLOCK", 8)
+    monkeypatch.setattr(evaluate, "SHARED_BLOCK", 4)

@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -66,10 +67,31 @@ def test_skeleton_for_go2_acts_as_the_policy_in_the_sdks_order(exported):
         np.testing.assert_allclose(
             targets.reshape(4, 3), expected[[1, 0, 3, 2]], atol=1e-5
         )
-    on_its_side = (np.cos(0.7), np.sin(0.7), 0.0, 0.0)
-    assert (
-        controller.step(gyro, on_its_side, np.zeros(12), np.zeros(12), command) is None
-    )
+
+
+BROKEN = {
+    "on its side": {"quat": (np.cos(0.7), np.sin(0.7), 0.0, 0.0)},
+    "no orientation": {"quat": np.zeros(4)},
+    "no turn": {"quat": np.full(4, np.nan)},
+    "no command": {"command": np.full(3, np.nan)},
+    "no angles": {"position": np.full(12, np.inf)},
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_skeletons_stop_where_it_tilts_or_a_reading_is_broken(broken, exported):
+    skeleton = runpy.run_path(str(EXAMPLES / "unitree_go2.py"))
+    controller = skeleton["Controller"](str(exported("core")), skeleton["JOINTS"])
+    sound = {
+        "gyro": np.zeros(3),
+        "quat": np.array([1.0, 0.0, 0.0, 0.0]),
+        "position": controller.stand,
+        "velocity": np.zeros(12),
+        "command": np.zeros(3),
+    }
+    for act in (controller.advance, controller.step):
+        assert act(**sound) is not None
+        assert act(**{**sound, **broken}) is None
 
 
 class StandInNode:
@@ -78,7 +100,7 @@ class StandInNode:
     parameters: dict[str, Any] = {}
 
     def __init__(self, name: str):
-        self.name, self.time_s = name, 0.0
+        self.name = name
         self.hear, self.sent, self.said = {}, [], []
 
     def declare_parameter(self, name, value):
@@ -95,10 +117,6 @@ class StandInNode:
 
     def create_timer(self, period_s, callback):
         self.period_s, self.tick = period_s, callback
-
-    def get_clock(self):
-        now = SimpleNamespace(nanoseconds=int(1e9 * self.time_s))
-        return SimpleNamespace(now=lambda: now)
 
     def get_logger(self):
         def say(text, **options):
@@ -126,12 +144,15 @@ def ros(exported, monkeypatch) -> SimpleNamespace:
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
     found = runpy.run_path(str(EXAMPLES / "ros2_node.py"))
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now_s)
     file = str(exported("core"))
     joints = [f"{name}_joint" for name in reversed(found["Controller"](file).names)]
     given = {"policy": file, "joints": joints}
     monkeypatch.setattr(StandInNode, "parameters", given)
     alone = found["Controller"](file, joints)
-    return SimpleNamespace(node=found["PolicyNode"](), alone=alone, joints=joints)
+    node = found["PolicyNode"]()
+    return SimpleNamespace(node=node, alone=alone, joints=joints, clock=clock)
 
 
 def vector(x: float, y: float, z: float, **more: float) -> SimpleNamespace:
@@ -155,7 +176,8 @@ def stand_up(ros) -> None:
     for _ in range(100):
         read(ros, ros.alone.stand, np.zeros(12))
         ros.node.tick()
-        ros.alone.advance(np.zeros(3), (1, 0, 0, 0), ros.alone.stand, np.zeros(12), 0)
+        rest = np.zeros(3), (1, 0, 0, 0), ros.alone.stand, np.zeros(12), np.zeros(3)
+        ros.alone.advance(*rest)
 
 
 def test_ros_node_stands_up_and_then_acts_as_the_policy(ros):
@@ -189,7 +211,7 @@ def test_ros_node_keeps_to_the_commands_of_training_and_stops_without_any(ros):
     limits = ros.alone.meta["limits"]
     fastest = (limits["max_speed_m_s"], 0.0, -limits["max_yaw_rate_rad_s"])
     for waited_s, command in ((0.0, fastest), (0.4, fastest), (0.2, (0.0, 0.0, 0.0))):
-        node.time_s += waited_s
+        ros.clock.now_s += waited_s
         read(ros, ros.alone.stand, np.zeros(12))
         node.tick()
         expected = ros.alone.step(*rest, ros.alone.stand, np.zeros(12), command)
@@ -199,10 +221,10 @@ def test_ros_node_keeps_to_the_commands_of_training_and_stops_without_any(ros):
 def test_ros_node_sends_nothing_without_readings(ros):
     node = ros.node
     node.tick()
-    assert node.sent == [] and node.said[-1] == "waiting for readings"
+    assert node.sent == [] and "waiting for the IMU" in node.said[-1]
     stand_up(ros)
     num_sent = len(node.sent)
-    node.time_s += 0.2
+    ros.clock.now_s += 0.2
     node.tick()
     # Nor if some joints have no reading, as a gripper's.
     node.hear["joint_states"](name=["gripper"], position=[0.0], velocity=[0.0])

@@ -88,6 +88,7 @@ def kill_and_resume(method: str, tmp_path: Path, kills: int = KILLS) -> None:
 
     hits: list[int] = []
     while sum(hits) < kills or max(hits) < 2:
+        assert len(hits) < 10 * kills, "hardly a kill came in time"
         run = tmp_path / f"run-{len(hits)}"
         hits.append(0)
         status = -signal.SIGKILL

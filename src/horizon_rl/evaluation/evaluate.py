@@ -22,7 +22,8 @@ CHUNK = 512
 GPU_CHUNK = 1024
 """The same on a GPU, which wants more worlds."""
 BLOCK, SHARED_BLOCK = 64, 256
-"""Worlds that a policy always meets at once on the CPU; and one that is shared."""
+"""Worlds that a policy always meets at once on the CPU; and one that is shared, of which
+there is one such block at a time: it may remember, and has one memory."""
 WARM_UP, SAMPLE = 2, 8
 """Control steps that are timed to say how long an evaluation will take, and before."""
 
@@ -66,7 +67,6 @@ class Evaluator:
         """
         self.cache, self._num_threads = cache, num_threads
         self.device = choose_device(device)
-        self._chunk = CHUNK if self.device.type == "cpu" else GPU_CHUNK
         self._worlds: tuple[object, Lanes] | None = None
 
     def evaluate(
@@ -104,10 +104,10 @@ class Evaluator:
             kept = self.kept(policy, suite.frozen[name])
             if kept is None or len(kept) < n:
                 rows = n - self._start(policy, kept)
-                todo.append((suite.frozen[name], -(-rows // self._chunk)))
+                todo.append((suite.frozen[name], -(-rows // self._chunk(policy))))
         if not todo:
             return 0.0
-        column, rows = todo[0][0], range(min(n, self._chunk))
+        column, rows = todo[0][0], range(min(n, self._chunk(policy)))
         lanes = self._lanes(policy, column, len(rows))
         lanes.begin(self._make(policy), column.scenarios(len(rows)), 0, rows)
         lanes.advance(WARM_UP)
@@ -136,7 +136,13 @@ class Evaluator:
         )
 
     def _block(self, policy: EvaluatedPolicy) -> int:
-        return block_of(policy) if self.device.type == "cpu" else self._chunk
+        return block_of(policy) if self.device.type == "cpu" else GPU_CHUNK
+
+    def _chunk(self, policy: EvaluatedPolicy) -> int:
+        """Return how many scenarios run side by side."""
+        if self.device.type != "cpu":
+            return GPU_CHUNK
+        return SHARED_BLOCK if policy.is_shared else CHUNK
 
     def _make(self, policy: EvaluatedPolicy) -> Callable[[], Policy]:
         return partial(policy.make, self.device)
@@ -153,7 +159,7 @@ class Evaluator:
         n: int,
         tell: Callable[[int], None],
     ) -> EpisodeTable:
-        kept, chunk = self.kept(policy, column), self._chunk
+        kept, chunk = self.kept(policy, column), self._chunk(policy)
         if kept is not None and len(kept) >= n:
             return kept.rows(slice(n))
         start = self._start(policy, kept)

@@ -6,7 +6,10 @@ idle. With two lanes one steps while the other acts: `core` on two quiet cores t
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from threading import Event
+
+import torch
 
 from horizon_rl.evaluation.blocks import Blocks
 from horizon_rl.physics import cores_for_physics
@@ -75,7 +78,28 @@ class Lanes:
     def advance(self, num_steps: int) -> None:
         """Let the policy act and the worlds go on, for so many control steps."""
         with cores_for_physics(self._envs[0].backend):
-            lanes = [self._pool.submit(one.advance, num_steps) for one in self._passes]
+            if len(self._passes) == 1:
+                # In this thread, which may have a stream of a GPU of its own.
+                self._passes[0].advance(num_steps)
+            else:
+                self._advance_together(num_steps)
+
+    def _advance_together(self, num_steps: int) -> None:
+        stop, infers = Event(), torch.is_inference_mode_enabled()
+
+        def go(one: Pass) -> None:
+            with torch.inference_mode(infers):  # Every thread has its own mode.
+                for _ in range(num_steps):
+                    if stop.is_set():
+                        return
+                    one.advance(1)
+
+        lanes = [self._pool.submit(go, one) for one in self._passes]
+        try:
+            wait(lanes, return_when=FIRST_EXCEPTION)
+        finally:
+            # After Ctrl-C, or a failure of one, no lane may step on behind our back.
+            stop.set()
             wait(lanes)
         for lane in lanes:
             lane.result()

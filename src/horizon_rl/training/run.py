@@ -153,7 +153,6 @@ class Run(Recorder):
         run = cls(cfg, context.catalogue, path, device, ranks)
         run.start = context.start
         method, entries, is_old = ranks.once(lambda: run._catch_up(context))
-        run._check_scores(method)
         if not ranks.leads:
             groups = widened_groups(cfg, context.catalogue)
             run.curriculum = Curriculum(groups, method, entries=entries)
@@ -308,6 +307,7 @@ class Run(Recorder):
         entries = curriculum.entries
         try:
             check_teachers(self.teachers, getattr(curriculum.method, "teachers", ()))
+            self._check_scores(curriculum.method)
             self._initial = context.initial
             on_hold = is_on_hold(entries)
             self._load(last_commit(entries) if on_hold else curriculum.checkpoint)
