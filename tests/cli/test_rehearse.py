@@ -49,9 +49,9 @@ def test_summary_figure_and_journal_are_there(run, capsys):
 
 @pytest.mark.parametrize("method", ["adr", "scalar-adr", "doraemon", "plr"])
 def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, capsys):
-    args = ["--method", method, "--adr.episodes", "16", "--curriculum.max-phases", "6"]
+    args = ["--method", method, "--adr.episodes", "16", "--curriculum.max-phases", "12"]
     assert main(["rehearse", *args, "--run", str(run)]) == 0
-    assert "6 committed" in capsys.readouterr().out
+    assert "12 committed" in capsys.readouterr().out
     assert (run / "frontiers.png").exists()
     assert main(["status", str(run)]) == 0
     out = capsys.readouterr().out
@@ -113,7 +113,7 @@ def test_settings_reach_the_curriculum(run, capsys):
 
 
 def test_compare_prints_all_methods_on_80_columns(capsys):
-    few = ["--seeds", "1", "--curriculum.max-phases", "6"]
+    few = ["--seeds", "1", "--curriculum.max-phases", "12"]
     assert main(["rehearse", "--compare", *few]) == 0
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= 80

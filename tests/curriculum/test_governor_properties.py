@@ -1,4 +1,4 @@
-"""What holds for the governor, whatever the evidence: a hundred random runs each."""
+"""What holds for the governor, whatever the evidence: hundreds of random runs each."""
 
 import math
 import random
@@ -17,7 +17,7 @@ from horizon_rl.support.records import dumps, encode
 GROUPS = ("actuation", "mass", "disturbance", "contact", "inertia", "com", "reset")
 BUDGET, NEVER = 60, 20_000
 
-many = settings(max_examples=100)
+many = settings(max_examples=300)
 groups = st.integers(1, 7).map(lambda n: GROUPS[:n])
 rungs = st.sets(st.sampled_from([0.05, 0.1, 0.25, 0.5, 0.75])).map(
     lambda found: (*sorted(found), 1.0)
@@ -228,7 +228,7 @@ def test_properties_of_any_run(names, method, robot):
     assert [step[2:] for step in again] == [step[2:] for step in steps], "same evidence"
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(groups, governors, robots)
 def test_replaying_the_journal_gives_the_live_state_byte_for_byte(
     tmp_path_factory, names, method, robot
@@ -246,7 +246,7 @@ def test_replaying_the_journal_gives_the_live_state_byte_for_byte(
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(groups, governors, robots)
 def test_outlook_looks_ahead_and_decides_nothing(names, method, robot):
     curriculum, answer = Curriculum(names, method), robot.answers()
@@ -257,7 +257,7 @@ def test_outlook_looks_ahead_and_decides_nothing(names, method, robot):
         curriculum.tell(answer(before))
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(
     groups,
     governors,

@@ -37,7 +37,7 @@ def on_the_gpu(monkeypatch):
     monkeypatch.setattr("test_terrain.begin", begin_gpu)
 
 
-NUM_WORLDS = 4
+NUM_WORLDS = 8
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_flat_rows_move_as_on_the_cpu(robot, begin_again):
 
 
 def test_a_reset_gives_a_world_the_patch_of_its_row(robot, begin_again):
-    pool = on_terrain([robot], NUM_WORLDS, stairs=[0.0, 0.05, -0.15, 0.0])
+    pool = on_terrain([robot], NUM_WORLDS, stairs=[0.0, 0.05, -0.15] + 5 * [0.0])
     backend = begin_again(pool)
     hold(backend, pool, 2)
     patches = backend._model.geom_dataid.numpy()[:, robot.model.geom("floor").id]

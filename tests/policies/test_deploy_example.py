@@ -84,8 +84,10 @@ def test_exported_policy_walks_go2_for_20_s(name, command, exported, go2_xml):
     assert 0.25 < walk.height < 0.4
     assert walk.error < 0.15
     assert walk.yaw_error < 0.15
+    # `base` walks 7.49 m of 10: docs/deploy.md.
+    short = 2.6 if name == "base" else 2.5
     way = np.array([walk.forward, walk.left, walk.turned])
-    np.testing.assert_allclose(way, 20.0 * np.array(command), atol=3.0)
+    np.testing.assert_allclose(way, 20.0 * np.array(command), atol=short)
 
 
 def test_a_fall_is_told(exported, go2_xml, tmp_path):

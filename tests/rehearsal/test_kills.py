@@ -17,7 +17,7 @@ from horizon_rl.rehearsal import Rehearsal, RehearsalCfg, run_to_end
 from horizon_rl.runs.journal import replay
 from horizon_rl.runs.paths import JOURNAL
 
-KILLS = 12
+KILLS = 30
 ACTIONS = {
     # Of these, holds matter most: a rollback goes past them, to the commit before.
     "horizon": {"commit", "rollback", "hold"},

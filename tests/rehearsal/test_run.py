@@ -138,7 +138,7 @@ def test_rollback_keeps_the_policy_sound_and_its_absence_ruins_it(seed):
 @pytest.fixture(scope="module")
 def rows():
     methods = [name for name in COMPARED if name not in SLOW]
-    found = compare(RehearsalCfg(), PAPER, range(2), methods)
+    found = compare(RehearsalCfg(), PAPER, range(3), methods)
     return {(row.learner, row.method): row for row in found}
 
 

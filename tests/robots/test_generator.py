@@ -18,7 +18,7 @@ from horizon_rl.support.errors import InputError
 
 @pytest.fixture(scope="module")
 def bodies():
-    return generate(np.random.default_rng(2024), 600)
+    return generate(np.random.default_rng(2024), 2000)
 
 
 def all_links(body):
@@ -41,7 +41,7 @@ def still_bodies(n):
         yield body, presets[one], presets[other]
 
 
-def test_600_bodies_have_inertias_of_rigid_bodies(bodies):
+def test_2000_bodies_have_inertias_of_rigid_bodies(bodies):
     worst = np.inf
     for body in bodies:
         for link in all_links(body):
@@ -51,7 +51,7 @@ def test_600_bodies_have_inertias_of_rigid_bodies(bodies):
     assert worst > 0.0, f"triangle inequality broken by {worst:.2e}"
 
 
-def test_600_bodies_stand_stably_within_their_joint_ranges(bodies):
+def test_2000_bodies_stand_stably_within_their_joint_ranges(bodies):
     for body in bodies:
         margin = body.support_margin_m / body.leg_length_m
         assert margin > 0.1, f"{body.name}: margin {margin:.2f} leg lengths"
@@ -89,7 +89,7 @@ def test_bodies_surround_every_preset(bodies, name):
     share_below = np.mean(drawn < real, axis=0)
     assert np.all((share_below > 0.01) & (share_below < 0.99)), share_below
     like_it = np.all(np.abs(np.log(drawn / real)) < 0.15, axis=1)
-    assert np.sum(like_it) >= 3, f"{np.sum(like_it)} of 600 are within 15 % in all"
+    assert np.sum(like_it) >= 10, f"{np.sum(like_it)} of 2000 are within 15 % in all"
 
 
 def test_motors_scale_with_mass_and_leg_length(bodies):

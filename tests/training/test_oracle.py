@@ -129,7 +129,6 @@ def test_suite_tells_an_oracle_its_scenarios_instances(tmp_path):
     actor = load_actor(find_checkpoint(str(tmp_path / "run")))[0]
     policy = replace(policy, make=lambda device: Listening(actor), digest=None)
     suite = load_suite("ood").choose(["mass"])
-    suite = replace(suite, task=replace(suite.task, episode_s=1.0))
     found = Evaluator(ArrayCache(None), num_threads=1).evaluate(policy, suite, 4)
     assert len(found.columns["mass"]) == 4
     expected = suite.frozen["mass"].scenarios(4).pool
