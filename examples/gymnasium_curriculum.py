@@ -1,6 +1,6 @@
 """HORIZON's curriculum in a plain Gymnasium loop, in ten seconds on one core.
 
-    pip install horizon-rl gymnasium
+    pip install -e . gymnasium    # in a clone
     python examples/gymnasium_curriculum.py
 
 A cart balances a pole while the physics of pole, cart and motor widens by leaps.

@@ -1,7 +1,7 @@
 """HORIZON's curriculum in mjlab: its event manager's ranges widen by evidence.
 
     pip install mjlab==1.6.0
-    pip install --no-deps horizon-rl    # the core needs numpy, tyro and rich alone
+    pip install --no-deps -e .    # in a clone; the core needs numpy, tyro and rich alone
     python examples/mjlab_curriculum.py --num-envs 4096 --phases 40
 
 mjlab's own Go1 task and runner, unforked. A curriculum term sets the ranges of event terms

@@ -1,6 +1,6 @@
 """Stable-Baselines3's PPO learns to walk, measured as our policies are.
 
-    pip install 'horizon-rl[sb3]'
+    pip install -c constraints.txt -e '.[sb3]'
     python examples/sb3_ppo.py
 
 To walk it takes some 7 million env steps, which took 24 minutes on two shared cores.

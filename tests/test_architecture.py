@@ -27,7 +27,7 @@ NEVER = {
 }
 """What a room has no business with, although it stands before it."""
 FILES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES, MAX_TOTAL = 350, 37_238
+MAX_LINES, MAX_TOTAL = 350, 37_400
 """Of a file, and of all, which is raised knowingly: the aim is 20,500."""
 
 
@@ -78,9 +78,9 @@ def test_room_imports_only_rooms_before_it(room):
 
 def test_only_runs_knows_the_names_of_files():
     names = {"journal.jsonl", "metrics.jsonl", "times.jsonl", "budget.json"}
-    names |= {"checkpoints", "evidence"}
+    names |= {"checkpoints", "evidence", "results.json", "films"}
     paths = {"JOURNAL", "CHECKPOINTS", "INITIAL", "EVIDENCE", "METRICS"}
-    paths |= {"TIMES", "BUDGET"}
+    paths |= {"TIMES", "BUDGET", "RESULTS", "FILMS"}
     for file in FILES:
         if room_of(file) != "runs":
             assert not names & constants(file), file

@@ -41,7 +41,7 @@ FOREIGN_FLAGS = {
     "--overlap": "srun",
     "--port": "ray",
     "--logdir": "tensorboard",
-    "--mutations": "tests.campaign",
+    "--each": "tests.campaign",
     "--no-deps": "pip",
     "--nproc-per-node": "torchrun",
     "--rm": "docker",
@@ -339,3 +339,12 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_nothing_says_to_install_the_package_from_an_index():
+    """It is on none: a clone or the repository's address are the ways."""
+    examples = [p for p in (ROOT / "examples").iterdir() if p.is_file()]
+    for page in [*PAGES, *examples]:
+        for line in page.read_text().splitlines():
+            if re.search(r"pip install.*\bhorizon[-_]rl\b", line):
+                assert "git+" in line, f"{page.name}: {line}"

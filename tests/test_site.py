@@ -62,6 +62,12 @@ def test_the_api_is_read_without_being_imported(folder):
         assert word in page, word
 
 
+def test_files_outside_are_shown_also_from_pages_in_a_folder(folder):
+    page = (folder / "studies/2026-11-16-mlp-cost.html").read_text()
+    assert 'href="../sources/studies/cost.toml.html"' in page
+    assert (folder / "sources/studies/cost.toml.html").is_file()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_shows_without_errors_and_asks_nobody_else(page, address, name):
     errors, asked = listen_for_errors(page), []

@@ -78,7 +78,7 @@ def test_wheel_works_outside_the_checkout(wheel, tmp_path):
     assert "mass" in python("-m", "horizon_rl", "domains")
 
 
-@pytest.mark.manual
+@pytest.mark.slow
 def test_wheel_installs_in_a_clean_environment(wheel, tmp_path):
     """Needs a package index: the base install, with its pinned dependencies."""
     venv.create(tmp_path / "env", with_pip=True)
@@ -94,4 +94,4 @@ def test_wheel_installs_in_a_clean_environment(wheel, tmp_path):
     refused = subprocess.run(
         [horizon, "eval", "stand"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert refused.returncode == 2 and "horizon-rl[train]" in refused.stderr
+    assert refused.returncode == 2 and "-e '.[train]'" in refused.stderr

@@ -11,8 +11,10 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
-LINK = re.compile(r"\]\(\.\./([\w./-]+\.(py|toml|xml|ipynb|cpp))\)")
+LINK = re.compile(r"\]\(((?:\.\./)+)([\w./-]+\.(py|toml|xml|ipynb|cpp))\)")
+"""The way up, the file below the root of the repository, its language."""
 SHOWN = "sources"
 """Folder of such pages."""
 LATER = "---\nsearch:\n  boost: 0.1\n---\n"
@@ -23,10 +25,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for every file of the repository that a page links to."""
     root = Path(config.config_file_path).parent
     found = {
-        target
+        (name, language)
         for page in files.documentation_pages()
-        for target in LINK.findall(page.content_string)
-        if (root / target[0]).is_file()
+        for up, name, language in LINK.findall(page.content_string)
+        if _leaves_docs(page, up) and (root / name).is_file()
     }
     for name, language in sorted(found):
         code = (root / name).read_text("utf-8")
@@ -49,11 +51,18 @@ def show_notebook(text: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def on_page_markdown(markdown: str, files: Files, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """Let links lead to those pages."""
 
     def lead(link: re.Match[str]) -> str:
-        page = f"{SHOWN}/{link[1]}.md"
-        return f"]({page})" if page in files.src_uris else link[0]
+        shown = f"{SHOWN}/{link[2]}.md"
+        if not _leaves_docs(page.file, link[1]) or shown not in files.src_uris:
+            return link[0]
+        return f"]({link[1].removeprefix('../')}{shown})"
 
     return LINK.sub(lead, markdown)
+
+
+def _leaves_docs(page: File, up: str) -> bool:
+    """Tell whether so many steps up lead from a page to the root of the repository."""
+    return up.count("../") == page.src_uri.count("/") + 1

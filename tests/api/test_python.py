@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import horizon_rl as hz
+from horizon_rl.domains import AtLevels, paper_catalogue
 from horizon_rl.support.errors import InputError
 
 pytest.importorskip("torch")
@@ -151,6 +152,33 @@ def test_robots_can_be_driven():
         obs, *_ = env.step(policy(obs))
     np.testing.assert_allclose(env.command, [[0.6, 0.0, 0.0]] * 2, atol=1e-6)
     assert (env.velocity[:, 0] > 0.3).all()
+
+
+def test_terrain_is_how_rough_the_ground_is():
+    from horizon_rl.robots.terrain import TERRAIN
+
+    rough = hz.make_env(num_envs=8, levels=0.5, terrain=1.0, task=SHORT)
+    rough.reset(seed=0)
+    assert rough._robot.ground is TERRAIN
+    levels = dict.fromkeys(paper_catalogue().names, 0.5) | {"terrain": 1.0}
+    assert rough._levels == AtLevels(levels)
+    flat = hz.make_env(num_envs=8, levels=0.5, task=SHORT)
+    assert flat._robot.ground is not TERRAIN
+    with pytest.raises(InputError, match="unknown group 'terrain'"):
+        hz.make_env(terrain=0.5, catalogue=paper_catalogue())
+    with pytest.raises(InputError, match="2"):
+        hz.make_env(terrain=2.0)
+    with pytest.raises(InputError, match="given twice"):
+        hz.make_env(terrain=1.0, levels={"terrain": 0.2})
+
+
+def test_terrain_0_is_flat_whatever_the_other_levels():
+    env = hz.make_env(num_envs=2, catalogue="extended", levels=0.5, terrain=0.0)
+    assert env._levels.levels["terrain"] == 0.0
+    assert hz.make_env(num_envs=2, levels="all=0.5", terrain=1.0)._levels == AtLevels(
+        dict.fromkeys(paper_catalogue().names, 0.5) | {"terrain": 1.0}
+    )
+    assert "terrain" not in hz.make_env(num_envs=2, terrain=0.0)._levels.levels
 
 
 def test_levels_are_how_wide_physics_is():

@@ -28,12 +28,13 @@ def main() -> int:
     killing.add_argument("--kills", type=int, default=1000)
     killing.add_argument("--only", choices=kill.TARGETS)
     mutating = attacks.add_parser("mutate")
-    mutating.add_argument("--mutations", type=int, default=100_000)
+    mutating.add_argument("--mutations", type=int, default=100_000, help="in all")
+    mutating.add_argument("--each", type=int, help="of every kind, instead")
     mutating.add_argument("--only", nargs="+", help="some kinds of files and inputs")
     args = parser.parse_args()
     if args.attack == "kill":
         return kill.campaign(args.kills, args.only)
-    return mutate.campaign(args.mutations, args.only)
+    return mutate.campaign(args.mutations, args.only, args.each)
 
 
 if __name__ == "__main__":

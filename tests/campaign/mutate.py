@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from killing import prepare_fork
-from tests.campaign.inputs import Kind, make_kinds
+from tests.campaign.inputs import make_kinds
+from tests.campaign.readers import Kind
 
 from horizon_rl.support.errors import InputError
 
@@ -48,7 +49,7 @@ def look(kind: Kind, content: bytes, sound: Any) -> str:
         try:
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
             found = kind.read()
-        except (InputError, OSError, MemoryError):
+        except (InputError, OSError):
             return "refused"
         except HangError:
             return "hangs"
@@ -110,7 +111,10 @@ def _attack_here(
         os.write(writing, f"{told}\n".encode())
 
 
-def campaign(mutations: int, only: list[str] | None = None) -> int:
+def campaign(
+    mutations: int, only: list[str] | None = None, each: int | None = None
+) -> int:
+    """Attack all kinds, or some, so often in all, or each so often; 1: something broke."""
     columns = ("refused", "said", "same result", "another result", *BAD)
     print(f"| altered | mutations | {' | '.join(columns)} | memory, MB |")
     print("|---|" + "---:|" * (len(columns) + 2))
@@ -124,7 +128,7 @@ def campaign(mutations: int, only: list[str] | None = None) -> int:
         for name, kind in kinds.items():
             if only and name not in only:
                 continue
-            count = round(mutations * shares[name] / sum(shares.values()))
+            count = each or round(mutations * shares[name] / sum(shares.values()))
             found, peak = Counter(), 0.0
             for first in range(0, count, CHUNK):
                 seeds = range(first, min(count, first + CHUNK))

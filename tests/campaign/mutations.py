@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from typing import Any
 
 from horizon_rl.runs.lines import CHECKSUM, to_line
 
@@ -19,7 +20,9 @@ NUMBERS = (
         "4294967296",
         "9223372036854775808",
     ),
-    *("1e12", "1000000000000", "9" * 5000, "0x10", "1_000", "007", "--1", "1.", "true"),
+    *("1e12", "1000000000000", "0x10", "1_000", "007", "--1", "1.", "true"),
+    # No longer a float's, but still an int's; the most digits that Python reads are 4,300.
+    *("9" * 30, "9" * 310, f"1{400 * '0'}", "9" * 4000, "9" * 5000),
     *('"x"', "[]", "{}", "null", "[" * 2000, "[1, 2]", '"\\ud800"', '"\\u0000"', '""'),
 )
 """What may stand in the place of a number."""
@@ -77,11 +80,23 @@ def forge_line(content: bytes, rng: random.Random) -> bytes:
     record = json.loads(lines[number])
     record.pop(CHECKSUM, None)
     _alter(record, rng)
-    try:
-        lines[number] = to_line(record)
-    except (ValueError, TypeError):  # What we could not write, a forger cannot either.
-        return content
+    lines[number] = to_line(record)
     return b"".join(lines)
+
+
+def forge_record(content: bytes, rng: random.Random) -> bytes:
+    """Alter something in one line of a file whose lines are JSON without checksums."""
+    lines = content.splitlines(keepends=True)
+    number = rng.randrange(len(lines))
+    lines[number] = forge_json(lines[number], rng) + b"\n"
+    return b"".join(lines)
+
+
+def forge_json(content: bytes, rng: random.Random) -> bytes:
+    """Alter something in a file that is one JSON value and has no checksum."""
+    data = json.loads(content)
+    _alter(data, rng)
+    return json.dumps(data).encode()
 
 
 def _replace(text: str, kind: re.Pattern, by: str, rng: random.Random) -> str:
@@ -93,35 +108,46 @@ def _replace(text: str, kind: re.Pattern, by: str, rng: random.Random) -> str:
 
 
 VALUES = (
-    None,
-    True,
-    False,
-    -1,
-    0,
-    1,
-    10**18,
-    0.5,
-    -1e300,
-    "x",
-    "",
-    [],
-    {},
-    [[]],
-    [None],
+    *(None, True, False, -1, 0, 1, 10**18, 0.5, -1e300, "x", "", [], {}, [[]], [None]),
+    # As large as a float can be, so that a sum is not; larger; and hard to print.
+    *(10**308, -(10**308), 1e308, 10**400, -(10**400), 10**4000),
 )
+"""What may stand in the place of anything."""
 
 
-def _alter(node: object, rng: random.Random) -> None:
-    """Change something in plain data, at a random depth."""
-    while isinstance(node, dict | list) and node:
-        keys = list(node) if isinstance(node, dict) else range(len(node))
-        key = rng.choice(list(keys))
-        inner = node[key]  # pyright: ignore[reportArgumentType, reportCallIssue]
-        if isinstance(inner, dict | list) and inner and rng.random() < 0.8:
-            node = inner
-            continue
-        if rng.random() < 0.2:
-            del node[key]  # pyright: ignore[reportArgumentType, reportCallIssue]
-        else:
-            node[key] = rng.choice(VALUES)  # pyright: ignore
-        return
+def _alter(data: Any, rng: random.Random) -> None:
+    """Replace, delete or rename something in plain data."""
+    # Anything alike, or deeper and deeper: a large table must not hide a small one.
+    holder, key = (
+        rng.choice(_places(data)) if rng.random() < 0.5 else _descend(data, rng)
+    )
+    kind = rng.random()
+    if kind < 0.15:
+        del holder[key]
+    elif kind < 0.2 and isinstance(holder, dict):
+        holder["x"] = holder.pop(key)
+    else:
+        holder[key] = rng.choice(VALUES)
+
+
+def _places(node: Any) -> list[tuple[Any, Any]]:
+    """Return everything in plain data, as what holds it and its key there."""
+    found: list[tuple[Any, Any]] = []
+    for key in _keys(node):
+        found += [(node, key), *_places(node[key])]
+    return found
+
+
+def _descend(node: Any, rng: random.Random) -> tuple[Any, Any]:
+    """Go down into plain data, along a random key at every depth."""
+    while True:
+        key = rng.choice(_keys(node))
+        if not _keys(node[key]) or rng.random() < 0.2:
+            return node, key
+        node = node[key]
+
+
+def _keys(node: Any) -> list[Any]:
+    if isinstance(node, list):
+        return list(range(len(node)))
+    return list(node) if isinstance(node, dict) else []

@@ -168,7 +168,7 @@ def test_core_install_is_told_which_extra_is_missing(runs, capsys, monkeypatch):
         sys.modules, "horizon_rl.evaluation.studies.diagnostic", raising=False
     )
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    assert "pip install 'horizon-rl[train]'" in bad(capsys, runs[0])
+    assert "pip install -c constraints.txt -e '.[train]'" in bad(capsys, runs[0])
 
 
 def test_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """Words of a stranger's run: a terminal and a figure show them, and do nothing else."""
 
+import ast
 import io
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("scipy")
 
 import run_files
+from horizon_rl import cli
 from horizon_rl.cli import main
 from horizon_rl.cli.common import Terminal
 from horizon_rl.curriculum import CheckpointRef, Paper
@@ -29,6 +31,15 @@ HOSTILE = (
     "a\rb\x08\x7f",
 )
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+BARE_PRINTS = {
+    "__init__.py": (4, "words of our own, and a warning made printable before"),
+    "completion.py": (3, "a script of our own names, for a shell"),
+    "grid_plan.py": (1, "numbers, and names of runs, which `study_file.NAME` limits"),
+    "parse.py": (2, "words of our own, and TOML for a file"),
+    "progress.py": (1, "made printable before"),
+    "stopping.py": (1, "words of our own"),
+}
+"""How many texts modules give to `print`, neither constant nor `printable(...)`; why."""
 
 
 @pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
@@ -129,3 +140,30 @@ def test_terminal_keeps_its_own_colours_only():
 def test_printable_text_is_left_as_it_is():
     assert printable("Größe ± 3 °\n\tja …") == "Größe ± 3 °\n\tja …"
     assert printable("\x1b[1m\u202e\ud800") == r"\x1b[1m\u202e\ud800"
+
+
+def test_commands_say_what_is_not_constant():
+    modules = Path(cli.__file__).parent.glob("*.py")
+    bare = {file.name: _num_bare_prints(file) for file in modules}
+    del bare["common.py"]  # Where `say` is.
+    allowed = {name: number for name, (number, _) in BARE_PRINTS.items()}
+    assert {name: number for name, number in bare.items() if number} == allowed
+
+
+def _num_bare_prints(file: Path) -> int:
+    """Count the texts that calls of `print` get and nobody made printable."""
+    calls = [
+        n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)
+    ]
+    made = {id(call) for call in calls if ast.unparse(call.func) == "printable"}
+    texts = [arg for n in calls if ast.unparse(n.func) == "print" for arg in n.args]
+    return sum(not isinstance(t, ast.Constant) and id(t) not in made for t in texts)
+
+
+def test_name_of_a_new_run_is_shown_and_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = ["--curriculum.max-phases", "2"]
+    assert main(["rehearse", "--run", "a\x1b[2Jb", *few]) == 0
+    out, err = capsys.readouterr()
+    assert "Run: a\\x1b[2Jb\nFigure: a\\x1b[2Jb/frontiers.png" in out
+    assert not CONTROL.search(out + err)

@@ -105,6 +105,7 @@ def test_printing_runs_nothing(capsys):
         ("[learner.ppo]\nclop = 1", "f.toml:2: learner.ppo.clop: unknown field 'clop'"),
         ("cfg = 1", "unknown setting 'cfg'"),
         ("table = 'x'", "f.toml:1: table: 'x' is not a whole number"),
+        ("steps = -inf", "f.toml:1: steps: -inf is not a whole number"),
         ("seed = ", "f.toml: not valid TOML"),
         ("preset = 'lapdog'", "unknown preset 'lapdog': did you mean 'laptop'"),
     ],

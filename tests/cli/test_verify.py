@@ -1,6 +1,7 @@
 """`horizon verify`: every file of a run, damaged or not."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ pytest.importorskip("torch")
 
 from horizon_rl.cli import main
 from horizon_rl.policies.shipped import model_names, shipped_runs
+from horizon_rl.runs.journal import committed_folder
 
 
 @pytest.fixture
@@ -69,6 +71,24 @@ def test_damage_is_named(run, file, damage, part, capsys):
     assert main(["verify", str(run)]) == 1
     out, err = capsys.readouterr()
     assert "damaged" in out and "1 part(s) of" in err
+
+
+def test_checkpoint_that_the_run_goes_on_from_must_be_there(run, capsys):
+    folder = committed_folder(run)
+    assert folder is not None
+    shutil.rmtree(folder)
+    code, found = verify(capsys, run)
+    assert code == 1
+    (problem,) = found["checkpoints"]["problems"]
+    assert "is missing: the run goes on from it" in problem
+
+
+def test_start_of_a_run_that_has_committed_nothing_must_be_there(run, capsys):
+    journal = run / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    shutil.rmtree(run / "checkpoints")
+    _, found = verify(capsys, run)
+    assert "initial is missing" in found["checkpoints"]["problems"][0]
 
 
 def test_altered_journal_is_refused_with_its_line(run, capsys):

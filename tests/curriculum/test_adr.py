@@ -149,20 +149,26 @@ def test_episodes_without_their_bound_are_refused():
             Curriculum(GROUPS, adr()).tell(wrong)
 
 
-def test_decision_takes_far_less_than_a_millisecond():
-    """Seven groups, 4000 episodes; the best of some tries, for the machine is shared."""
+def test_decision_costs_little_more_than_to_read_the_episodes():
+    """Seven groups, 4000 episodes: 0.5 ms where sorting their lengths takes 0.2.
+
+    Compared with work of the same kind in turn: a busy machine slows both.
+    """
     groups, rng = PAPER.names, np.random.default_rng(0)
     method = adr(groups, episodes=128, step=0.1)
-    marks, lengths = rng.integers(0, 8, 4000), rng.random(4000)
-    pairs = zip(marks.tolist(), lengths.tolist(), strict=True)
+    marks, lengths = rng.integers(0, 8, 4000), rng.random(4000).tolist()
+    pairs = zip(marks.tolist(), lengths, strict=True)
     told = evidence(*(((float(mark),), length) for mark, length in pairs))
-    state, times = method.start(groups), []
+    state, times, sorting = method.start(groups), [], []
     for _ in range(20):
         began = thread_time()
         _, decision = method.step(state, told)
-        times.append(thread_time() - began)
+        decided = thread_time()
+        sorted(lengths)
+        times.append(decided - began)
+        sorting.append(thread_time() - decided)
         assert "7 of 7 bounds tested" in decision.reason
-    assert min(times) < 1e-3
+    assert min(times) < 6.0 * min(sorting)
 
 
 def test_no_success_at_all_stays_at_the_baseline():

@@ -205,4 +205,4 @@ def test_without_scipy_the_room_imports_and_the_method_says_what_it_needs():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert found.stdout.startswith("InputError this needs scipy")
-    assert "horizon-rl[train]" in found.stdout
+    assert "-e '.[train]'" in found.stdout

@@ -171,6 +171,7 @@ def test_no_success_and_no_episodes_keep_what_there_is(success):
     assert np.array_equal(found.shapes, START)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 4),

@@ -142,3 +142,10 @@ def test_line_is_found_in_tables_dotted_keys_and_inline_tables():
     assert find_line(text, ("a", "c", "d", "e")) == 6
     assert find_line(text, ("a", "c", "f", "g")) == 7
     assert find_line(text, ("nowhere",)) == 1
+
+
+def test_draws_of_all_parameters_together_are_bounded():
+    one = "[groups.g.parameters.p{}]\nbaseline = [0, 0]\nlimit = [0, 1]\ndraws = 1024\n"
+    parse_catalogue("".join(one.format(k) for k in range(97)))
+    with pytest.raises(InputError, match="draws of all parameters is 100352; accepted"):
+        parse_catalogue("".join(one.format(k) for k in range(98)))

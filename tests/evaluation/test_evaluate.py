@@ -10,7 +10,7 @@ from tables import assert_equal, constant, head, table_of
 
 from horizon_rl.evaluation import evaluate as evaluate_module
 from horizon_rl.evaluation.array_cache import ArrayCache
-from horizon_rl.evaluation.evaluate import Evaluation, Evaluator
+from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, side_by_side
 from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.evaluation.results import success_table, summaries, to_json
 from horizon_rl.evaluation.suite_file import load_suite
@@ -337,6 +337,65 @@ def test_estimate_grows_with_the_work_and_is_0_for_what_is_kept(
     evaluator.evaluate(policy, suite, 2)
     assert evaluator.estimate(policy, suite, 2) == 0.0
     assert evaluator.estimate(policy, suite, 3) > 0.0
+
+
+class Joining(Evaluator):
+    """Runs the columns of one body together, as on a GPU."""
+
+    def _batches(self, columns):
+        return side_by_side(columns)
+
+
+def test_columns_side_by_side_find_what_each_finds_alone(
+    make_checkpoint, make_suite, run, small_chunk, own_cache
+):
+    """Each scenario keeps its noise."""
+    suite = make_suite("""
+        episodes = 8
+        [task]
+        episode_s = 0.3
+        [columns]
+        plain = {}
+        heavy.parameters.mass.scale = [2.0, 4.0]
+        other.robot = "a1"
+    """)
+    policy, told = load_policy(str(make_checkpoint("mlp"))), []
+    alone, evaluator = run(policy, suite), Joining(ArrayCache(own_cache), "cpu", 1)
+    assert [len(batch) for batch in side_by_side([*suite.frozen.values()])] == [2, 1]
+    assert evaluator.estimate(policy, suite) > 0.0
+    for _ in range(2):  # Run, then from disk.
+        together = evaluator.evaluate(policy, suite, None, lambda *t: told.append(t))
+        for name, table in alone.columns.items():
+            assert_equal(together.columns[name], table)
+    assert evaluator.estimate(policy, suite) == 0.0
+    steps = [steps for _, steps, _ in told[: len(told) // 2]]
+    assert steps == sorted(steps) and told[-1][1] == told[-1][2]
+
+
+def test_stopped_evaluation_leaves_the_longer_one_before_it(
+    make_checkpoint, make_suite, small_chunk, own_cache
+):
+    suite = make_suite("""
+        episodes = 12
+        [task]
+        episode_s = 0.1
+        [columns]
+        plain = {}
+        heavy.parameters.mass.scale = [2.0, 4.0]
+    """)
+    policy = load_policy(str(make_checkpoint("mlp")))
+    evaluator = Joining(ArrayCache(own_cache), "cpu", 1)
+    evaluator.evaluate(policy, suite, 10)
+
+    def stop(name, steps, total):
+        if steps > total // 2 + 8 * suite.task.max_steps // 2:
+            raise KeyboardInterrupt  # Rows 16 to 23: heavy has 4 of its 12 so far.
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.evaluate(policy, suite, 12, stop)
+    for column in suite.frozen.values():
+        kept = evaluator.kept(policy, column)
+        assert kept is not None and len(kept) >= 10
 
 
 def test_exported_file_scores_as_its_checkpoint(policies, make_suite, run):

@@ -35,6 +35,13 @@ def test_signal_leaves_out_what_ended_before_an_episode_could_last():
     assert trend is not None and not trend.plateau
 
 
+@pytest.mark.parametrize("num_steps", [0, -1, "x", None, 10**18])
+def test_signal_survives_a_forged_length_of_iterations(num_steps):
+    run = make_run(metrics=({"phase": 0, "env_steps": 200, "episode_length": 0.5},))
+    run.context["train"]["learner"] = {"ppo": {"num_steps": num_steps}}
+    assert find_length_trends(run).window is None
+
+
 def test_window_signal_is_what_gate_l_saw():
     run = make_run(first(), phase(60.0), phase(90.0), phase(70.0), phase(99.0))
     trend = find_length_trends(run).window

@@ -307,3 +307,9 @@ def test_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
         load_suite(str(tmp_path / "bytes.toml"))
+
+
+def test_numbers_of_all_columns_together_are_bounded(make_suite):
+    columns = "".join(f"c{k} = {{}}\n" for k in range(200))
+    with pytest.raises(InputError, match="columns times episodes times draws is"):
+        make_suite(f"episodes = 100000\n[columns]\n{columns}")

@@ -101,6 +101,9 @@ def test_runs_that_all_differ_are_read_in_a_millisecond_each(study, capsys):
         ('[[evaluate]]\ncolumns = ["mas"]', (), "unknown column 'mas'"),
         ('[[evaluate]]\ncolumns = ["mas+com"]', (), "unknown column 'mas.com'"),
         ("[[evaluate]]\nepisodes = 2000", (), "episodes is 2000"),
+        ("[methods.adr]\nminutes = nan", (), "run adr_s0: .*nan is not"),
+        ("[methods.adr]\nsteps = -inf", (), "run adr_s0: .*-inf is not"),
+        ("[methods.adr]\nsteps = 2026-11-16", (), "run adr_s0: .*is not"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(

@@ -1,5 +1,6 @@
 """Commands of a run stop when they are asked to, and end with who started them."""
 
+import errno
 import os
 import signal
 import sys
@@ -93,6 +94,17 @@ def test_runs_on_a_gpu_let_the_first_compile(node, tmp_path, monkeypatch):
     other = {**software(), "warp-lang": "9.9"}
     monkeypatch.setattr("horizon_rl.evaluation.array_cache.software", lambda: other)
     assert marks("train", "--help", "--run", "a") == ["warm", "warm"]
+
+
+def test_file_system_without_locks_stops_no_run(node, tmp_path, monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("fcntl.flock", refuse)
+    gpu = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
+    with start(gpu, ["train", "--help"], tmp_path / "log", tmp_path) as child:
+        assert child.wait() == 0
 
 
 class Acting:

@@ -167,6 +167,7 @@ def test_starts_are_the_scaled_poses_just_above_the_ground():
     assert np.array_equal(pool.start_qvel, np.array([qvel for _, qvel in starts]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("catalogue", [paper_catalogue(), WITH_DRIVETRAIN])
 def test_64_bodies_and_parameters_move_as_each_does_alone_in_mujoco(catalogue):
     pool = draw_pool(catalogue)

@@ -189,7 +189,7 @@ def test_missing_onnxruntime_names_the_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "horizon_rl.cli.export", raising=False)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert main(["export", "core-mlp", str(tmp_path / "p.onnx")]) == 2
-    assert "pip install 'horizon-rl[onnx]'" in capsys.readouterr().err
+    assert "pip install -c constraints.txt -e '.[onnx]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["go2", "go2+payload-3kg"])

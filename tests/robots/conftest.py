@@ -29,7 +29,7 @@ def drive():
         target = robot.default_pose_rad if target is None else target
         for _ in range(round(seconds / robot.model.opt.timestep)):
             error = target - robot.canonical_position(data.qpos)
-            speed = robot.canonical_velocity(data.qvel)
+            speed = robot.joint_sign * data.qvel[robot.dof_adr]
             data.ctrl[:] = stiffness * error - damping * speed
             mujoco.mj_step(robot.model, data)
             after()

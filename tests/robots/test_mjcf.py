@@ -154,7 +154,7 @@ def test_motors_push_in_the_canonical_direction(tmp_path):
     data = mujoco.MjData(robot.model)
     data.ctrl[JOINT_NAMES.index("FL_calf")] = 1.0
     mujoco.mj_forward(robot.model, data)
-    assert robot.canonical_velocity(data.qacc_smooth)[2] > 0.0
+    assert robot.joint_sign[2] * data.qacc_smooth[robot.dof_adr[2]] > 0.0
     assert data.qfrc_actuator[robot.dof_adr[2]] == -1.0
 
 
@@ -307,13 +307,17 @@ def test_a_file_that_is_no_robot_is_refused(text, message, tmp_path):
         ('pos="0 0 -0.23">', 'pos="-1e308 0 -0.23">'),
         ('pos="0 0 -0.23">', 'pos="0 0 9223372036854775808">'),
         ('size="0.02"', 'size="10"'),
+        ('name="lf_toe" class="toe"', 'name="lf_toe" class="toe" size="3"'),
+        ('name="lh_toe" class="toe"', 'name="lh_toe" class="toe" size="1.2"'),
     ],
 )
 def test_a_robot_out_of_all_proportion_is_refused(old, new, tmp_path):
     text = (Path(__file__).parents[2] / "examples/own_robot.xml").read_text()
     assert old in text
     (tmp_path / "robot.xml").write_text(text.replace(old, new))
-    with pytest.raises(InputError, match="the length of a|no pose to stand in"):
+    with pytest.raises(
+        InputError, match="the length of a|no pose to stand in|on one plane"
+    ):
         load_mjcf(tmp_path / "robot.xml")
 
 

@@ -144,4 +144,4 @@ def test_facts_load_without_mujoco():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     mass, message = done.stdout.splitlines()
     assert float(mass) > 15.2, done.stderr
-    assert "pip install 'horizon-rl[train]'" in message
+    assert "pip install -c constraints.txt -e '.[train]'" in message

@@ -63,7 +63,7 @@ def test_figure_that_is_not_finite_is_noted_as_null(directory):
     directory.write_metrics(
         {"phase": 0, "reward": float("nan"), "figures": {"a": float("inf"), "b": 1.0}}
     )
-    (line,) = read_metrics(directory.path)
+    (line,) = read_metrics(directory.path).lines
     assert line == {"phase": 0, "reward": None, "figures": {"a": None, "b": 1.0}}
 
 

@@ -1,5 +1,6 @@
 """What a run may be called on the command line: a directory, or a shipped policy."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from horizon_rl.cli import main
 from horizon_rl.policies.shipped import RUN, model_path, shipped_runs
-from horizon_rl.runs.find import find_journal, spell_run
+from horizon_rl.runs.find import find_journal, spell_run, trained_runs
+from horizon_rl.runs.paths import CHECKPOINTS, INITIAL
 
 pytest.importorskip("torch")
 
@@ -54,3 +56,15 @@ def test_shipped_run_cannot_go_on_and_says_where_it_stopped(capsys):
     out = capsys.readouterr().out
     assert "stopped before phase 18 was judged\n" in out
     assert "ago" not in out and "Go on with" not in out
+
+
+def test_runs_that_hold_a_policy_come_last_written_first(tmp_path):
+    """`horizon play` lists them in its menu."""
+    made = [tmp_path / name for name in ("old", "deep/new", "rehearsal")]
+    for k, run in enumerate(made):
+        shutil.copytree(model_path("core-mlp") / RUN, run)
+        os.utime(run / "journal.jsonl", (k + 1, k + 1))
+    for run in made[:2]:
+        (run / CHECKPOINTS / INITIAL).mkdir(parents=True)
+    assert trained_runs(tmp_path) == [made[1], made[0]]
+    assert trained_runs(tmp_path, limit=1) == [made[1]]

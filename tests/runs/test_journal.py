@@ -18,6 +18,7 @@ from horizon_rl.runs.journal import (
     Journal,
     committed_folder,
     create_curriculum,
+    recorded_checkpoints,
     replay,
     resume_curriculum,
 )
@@ -156,6 +157,24 @@ def test_forged_line_without_a_reason_is_refused(path):
     del record["proposal"]["reason"]
     path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
     with pytest.raises(JournalError, match="journal.jsonl:3: .*None is not a string"):
+        replay(path)
+
+
+@pytest.mark.parametrize("value", ["x", ["a"], {"name": "x"}, {"name": []}, True])
+def test_forged_checkpoint_is_refused_before_it_is_looked_for(path, value):
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = parse_line(lines[2], "line") | {"checkpoint": value}
+    path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
+    with pytest.raises(JournalError, match="journal.jsonl:3: "):
+        recorded_checkpoints(path)
+
+
+def test_forged_count_beyond_all_bounds_is_refused(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = parse_line(lines[2], "line")
+    record["evidence"]["env_steps"] = 10**400
+    path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
+    with pytest.raises(JournalError, match="journal.jsonl:3: .*not a JSON number"):
         replay(path)
 
 

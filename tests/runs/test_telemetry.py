@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from evidence import FALLS, GOOD
 
-from horizon_rl.curriculum import CheckpointRef, Paper
+from horizon_rl.curriculum import CheckpointRef, Evidence, Paper
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
 from horizon_rl.runs.journal import create_curriculum
@@ -195,6 +195,7 @@ def test_training_goes_on_beside_damaged_telemetry(tmp_path, capsys):
         ("metrics.jsonl", -1, "metrics.jsonl: lines are missing at its end"),
         ("metrics.jsonl", 0, "metrics.jsonl: lines are missing or doubled"),
         ("metrics.jsonl", 1, "metrics.jsonl: lines are missing or doubled"),
+        ("metrics.jsonl", 3, "metrics.jsonl: lines are missing or doubled"),
     ],
 )
 def test_whole_lines_that_are_missing_are_said(run, name, line, words):
@@ -204,3 +205,34 @@ def test_whole_lines_that_are_missing_are_said(run, name, line, words):
     del lines[line]
     (run / name).write_text("".join(lines))
     assert words in look(run)[1][0]
+
+
+def test_line_of_a_refused_gradient_is_not_missed(tmp_path):
+    directory = RunDirectory.create(tmp_path / "run")
+    context = {"train": TRAIN, "ranks": 1}
+    curriculum = create_curriculum(directory.journal, ["mass"], Paper(), context)
+    kept = CheckpointRef("phase-00000", "0" * 64)
+    curriculum.tell(replace(GOOD, iterations=2), kept)
+    hopeless = Evidence(length=None, tracking_error=None, iterations=2, aborted=True)
+    for _ in range(2):
+        curriculum.tell(hopeless)
+    curriculum.close()
+    # Iterations 4 and 6 are the last of their phases.
+    for number, phase in ((1, 0), (2, 0), (3, 1), (5, 2)):
+        directory.write_metrics({"phase": phase, "number": number})
+    assert look(directory.path)[1] == []
+    lines = (directory.path / METRICS).read_text().splitlines(keepends=True)
+    (directory.path / METRICS).write_text("".join(lines[:3]))
+    assert "lines are missing at its end" in look(directory.path)[1][0]
+
+
+def test_line_of_a_phase_that_a_look_aborted_is_missed(tmp_path):
+    directory = RunDirectory.create(tmp_path / "run")
+    context = {"train": TRAIN, "ranks": 1}
+    curriculum = create_curriculum(directory.journal, ["mass"], Paper(), context)
+    curriculum.tell(replace(GOOD, iterations=2), CheckpointRef("phase-00000", "0" * 64))
+    curriculum.tell(replace(FALLS, iterations=2, aborted=True))
+    curriculum.close()
+    for number, phase in ((1, 0), (2, 0), (3, 1), (5, 2)):
+        directory.write_metrics({"phase": phase, "number": number})
+    assert "lines are missing or doubled" in look(directory.path)[1][0]

@@ -35,7 +35,7 @@ def record(cell, seed, *evaluations):
     return {
         "run": f"{cell}_s{seed}", "cell": cell, "method": cell, "setting": "",
         "groups": ["mass"], "seed": seed, "coverage": {"mass": 0.25 + 0.5 * seed},
-        "env_steps": 2_000_000, "phases": 4, "lost_env_steps": 500_000,
+        "finished": True, "env_steps": 2_000_000, "phases": 4, "lost_env_steps": 500_000,
         "frontier_phases": [
             {"outcome": "full pass", "length": 0.9, "checkpoint_ratio": 1.0,
              "score": 1.0 + seed, "gain": 0.1},
@@ -163,3 +163,11 @@ def test_records_are_of_the_runs_that_the_study_plans(file, monkeypatch):
     for found in read_collected(file):
         assert found["settings"] == planned[found["run"]]
         assert found["finished"]
+
+
+@pytest.mark.parametrize("evaluations", [1, [1], [{}], [evaluation("a", {"all": 2.0})]])
+def test_damaged_records_are_refused_by_the_files_name(tmp_path, evaluations):
+    file = tmp_path / "x.jsonl"
+    file.write_text(dumps(record("a", 0) | {"evaluations": evaluations}))
+    with pytest.raises(InputError, match=r"x\.jsonl: not records"):
+        read_collected(file)

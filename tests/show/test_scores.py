@@ -79,6 +79,19 @@ def test_floor_is_taken_from_the_most_scenarios():
         {**record(), "columns": {"all": {"success": "often"}}},
         {**record(), "columns": {"all": {"success": 1.5}}},
         {**record(), "columns": {"all": 3}},
+        *(
+            {**record(), "columns": {"all": {"success": 0.5, **wrong}}}
+            for wrong in (
+                {"interval": [0.1, 0.2]},
+                {"interval": {"low": 0.1}},
+                {"interval": {"low": 0.1, "high": None}},
+                {"interval": {"low": 0.1, "high": 0.2, "x": 0.3}},
+                {"tracking_error": [0.1]},
+                {"length": 1e308},
+                {"episodes": "many"},
+                {"stand": {}},
+            )
+        ),
     ],
 )
 def test_what_is_no_result_is_refused_by_the_files_name(tmp_path, data):

@@ -20,6 +20,7 @@ from horizon_rl.viewer.setup import (
 )
 
 
+@pytest.mark.slow
 def test_session_on_stairs_does_to_the_bit_what_an_evaluation_counts():
     suite = load_suite("ground").choose(["blocks-10"])
     policy = load_policy("base-mlp")

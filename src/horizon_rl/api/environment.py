@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.domains import AtLevels, Catalogue, load_catalogue, paper_catalogue
+from horizon_rl.support.bounds import MAX_WORLDS
 from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("train"):
@@ -120,6 +121,7 @@ def make_env(
     *,
     num_envs: int = 1,
     levels: float | str | Mapping[str, float] = 0.0,
+    terrain: float | None = None,
     catalogue: Catalogue | str | Path | None = None,
     task: TaskCfg | None = None,
     action_scale: float | None = None,
@@ -133,6 +135,8 @@ def make_env(
         num_envs: How many worlds; each draws its own physics.
         levels: How wide physics is drawn: one number in [0, 1] for all domain groups,
             or by group, {"mass": 0.5} or "mass=0.5"; the others are at level 0.
+        terrain: How rough the ground is drawn, 0..1: level of the group of that name.
+            Where no catalogue is named, that group of `extended` joins the paper's seven.
         catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
             paper's seven without it.
         task: Commands, pushes, noise, time limit; the paper's without it.
@@ -141,9 +145,12 @@ def make_env(
         num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else
             one per core.
     """
-    require("num_envs", num_envs, 1, whole=True)
+    require("num_envs", num_envs, 1, MAX_WORLDS, whole=True)
+    if terrain is not None:
+        require("terrain", terrain, 0.0, 1.0)
     if catalogue is None:
         catalogue = paper_catalogue()
+        catalogue = _add_terrain(catalogue) if terrain else catalogue
     elif not isinstance(catalogue, Catalogue):
         catalogue = load_catalogue(Path(catalogue))
     if isinstance(levels, Mapping):
@@ -152,6 +159,11 @@ def make_env(
         found = catalogue.parse_levels(levels)
     else:
         found = dict.fromkeys(catalogue.names, float(levels))
+    if terrain is not None:
+        if isinstance(levels, Mapping) and "terrain" in levels:
+            raise InputError("terrain is given twice: leave it out of levels")
+        # The paper's catalogue has no such group, and is flat.
+        found |= {"terrain": terrain} if terrain or "terrain" in catalogue.names else {}
     catalogue.coverage(found)  # Refuses unknown groups and levels outside 0..1.
     task = task or TaskCfg()
     if action_scale is not None:
@@ -160,6 +172,11 @@ def make_env(
     backend = make_backend(body, num_envs, device, num_threads)
     env = VelocityEnv(backend, task, keeps_final=True)
     return NumpyEnv(env, body, catalogue, AtLevels(found))
+
+
+def _add_terrain(catalogue: Catalogue) -> Catalogue:
+    group = load_catalogue(Path("extended"))["terrain"]
+    return replace(catalogue, groups=(*catalogue.groups, group))
 
 
 def _numpy(values: torch.Tensor) -> np.ndarray:

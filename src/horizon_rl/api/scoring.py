@@ -73,7 +73,7 @@ def evaluate(
 
     Args:
         policy: What `load` returns or takes.
-        suite: ood, compositions, interventions, robots, field, a .toml file, or a value.
+        suite: ood, compositions, interventions, robots, field, ground, a .toml file, or a value.
         severity: Level of the groups that columns shift; 1 without it.
         columns: Which of the suite's to run; without it, all.
         episodes: Scenarios per column; without it, all, which takes minutes.

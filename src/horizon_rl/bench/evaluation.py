@@ -11,10 +11,10 @@ from horizon_rl.domains import AtLevels
 from horizon_rl.evaluation.blocks import Blocks
 from horizon_rl.evaluation.evaluate import block_of
 from horizon_rl.evaluation.lanes import Lanes
-from horizon_rl.physics import cores_for_physics, make_backend
+from horizon_rl.physics import cores_for_physics
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.robots import REFERENCE, build_robot, load_preset
-from horizon_rl.task import Policy, TaskCfg, VelocityEnv, rollout
+from horizon_rl.task import Policy, TaskCfg, rollout
 from horizon_rl.task.rollouts import complete
 
 TASK = TaskCfg(episode_s=2.0)
@@ -29,14 +29,8 @@ def measure_evaluation(policy: EvaluatedPolicy, sizes: Sizes) -> dict[str, float
     kept = KeptActions(Blocks(make, num_envs, block, sizes.num_threads))
     rollout(env, kept, scenarios)
     num_steps = num_envs * len(kept.actions)
-
-    def make_env(num_worlds: int, num_threads: int) -> VelocityEnv:
-        device = str(env.device)
-        return VelocityEnv(
-            make_backend(robots[0], num_worlds, device, num_threads), TASK
-        )
-
-    lanes = Lanes(make_env, num_envs, block, sizes.num_threads)
+    threads = sizes.num_threads
+    lanes = Lanes(robots[0], TASK, env.device, num_envs, block, threads)
 
     def evaluate() -> int:
         lanes.begin(make, scenarios, 0, range(num_envs))

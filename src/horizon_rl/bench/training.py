@@ -4,19 +4,11 @@ import dataclasses
 import time
 from statistics import median
 
-import torch
-from tensordict import TensorDict
-
 from horizon_rl.bench.simulation import NUM_BODIES, measure_env
 from horizon_rl.bench.stopwatch import Stopwatch, count_waits, finish
-from horizon_rl.bench.timing import Sizes, median_costs
+from horizon_rl.bench.timing import Sizes
 from horizon_rl.domains import AtLevels
-from horizon_rl.learning.attention import rotate, visible
-from horizon_rl.learning.config import TransformerCfg
-from horizon_rl.learning.transformer import TransformerActor
-from horizon_rl.policies.learned import LearnedPolicy
 from horizon_rl.support.graphs import WARM_UPS
-from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR
 from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.presets import PolicyKind, preset_cfg
 from horizon_rl.training.worlds import SimulatedWorlds
@@ -75,50 +67,4 @@ def measure_training(preset: str, policy: PolicyKind, sizes: Sizes) -> dict[str,
     }
     if on.type == "cuda":
         figures["waits_per_iteration"] = float(len(waits))
-    if isinstance(cfg.learner.actor, TransformerCfg):
-        figures |= inference_costs(cfg.learner.actor, num_envs, str(on))
     return figures
-
-
-@torch.inference_mode()
-def inference_costs(
-    cfg: TransformerCfg, num_envs: int, on: str = "cpu", repeats: int = 5
-) -> dict[str, float]:
-    """Return the seconds in which all environments act once, the window being full.
-
-    `cached_step_s` is a step with the cache, one rebuild per window included;
-    `recomputed_step_s` runs the whole window through the decoder, as one would without.
-    """
-    device = torch.device(on)
-    obs = TensorDict({"actor": torch.randn(num_envs, NUM_ACTOR)}, [num_envs])
-    actor = TransformerActor(obs, NUM_ACTIONS, cfg).to(device)
-    obs, policy = obs.to(device), LearnedPolicy(actor)
-    num_slots = cfg.reach + 1
-    raw = torch.randn(num_envs, num_slots, NUM_ACTOR, device=device)
-    slots, rotation = actor.slots[:num_slots], actor.rotation[:, :num_slots]
-    mask = visible(slots, slots, torch.zeros_like(slots).unsqueeze(0), cfg.window)
-
-    def act_cached() -> int:
-        for _ in range(cfg.window):
-            policy.act(obs)
-        finish(device)
-        return cfg.window
-
-    def act_recomputed() -> int:
-        tokens = actor.embed(raw)
-        latents = actor.decoder(
-            tokens, rotation, mask, lambda _, k, v: (rotate(k, rotation), v)
-        )
-        actor.mlp(latents[:, -1])
-        finish(device)
-        return 1
-
-    for _ in range(cfg.num_layers):
-        act_cached()
-    works = {"cached": act_cached, "recomputed": act_recomputed}
-    costs = median_costs(works, repeats)
-    return {
-        "cached_step_s": costs["cached"],
-        "recomputed_step_s": costs["recomputed"],
-        "cached_over_recomputed": costs["cached"] / costs["recomputed"],
-    }

@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.parse import parse
-from horizon_rl.cli.signals import (
+from horizon_rl.cli.stopping import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
     Terminated,

@@ -135,6 +135,11 @@ def warn_of_pose(robot: str | None, policies: Iterable[str]) -> None:
         )
 
 
+def say(text: str = "", **options: Any) -> None:
+    """Print text from outside, its control characters written out."""
+    print(printable(text), **options)
+
+
 def print_json(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()

@@ -2,7 +2,7 @@
 
 import json
 
-from horizon_rl.cli.common import Terminal, check_outputs
+from horizon_rl.cli.common import Terminal, check_outputs, say
 from horizon_rl.cli.core_flags import CoreCmd
 from horizon_rl.grid.folder import read_collected
 from horizon_rl.support.durable import write_file
@@ -28,8 +28,8 @@ def run(cmd: CoreCmd) -> None:
     if cmd.json:
         data = json.dumps({**encode(found), "core": found.core}, indent=2)
         write_file(cmd.json, f"{data}\n".encode())
-        print(f"numbers in {cmd.json}")
+        say(f"numbers in {cmd.json}")
     if cmd.figures:
         cmd.figures.mkdir(parents=True, exist_ok=True)
         for path in save_figure(core_figure(found), cmd.figures / "core"):
-            print(f"drawn in {path}")
+            say(f"drawn in {path}")

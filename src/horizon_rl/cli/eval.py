@@ -11,6 +11,7 @@ from horizon_rl.cli.common import (
     Terminal,
     check_outputs,
     read_catalogue,
+    say,
     split_name,
     warn_of_pose,
 )
@@ -91,11 +92,11 @@ def run(cmd: EvalCmd) -> None:
             if cmd.curve:
                 figure = curve_figure(_by_method(evaluations))
                 for path in save_figure(figure, cmd.figures / f"curve-{suite.draw}"):
-                    print(f"drawn in {path}")
+                    say(f"drawn in {path}")
     if cmd.json:
         data = results[0] if len(results) == 1 else results
         write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
-        print(f"results in {cmd.json}")
+        say(f"results in {cmd.json}")
 
 
 def load_suites(cmd: EvalCmd) -> list[Suite]:
@@ -145,7 +146,7 @@ def _announce(
         columns = sum(len(suite.distinct) for suite in suites)
         episodes = cmd.episodes or suites[0].num_episodes
         names = ", ".join(policy.name for policy in [*policies, *floor])
-        print(
+        say(
             f"{names}: {columns} column{'s' * (columns > 1)} of {episodes} episodes, "
             f"up to {show_duration(seconds)}",
             file=sys.stderr,
@@ -205,4 +206,4 @@ def _draw_factors(
         path = folder / f"{column}{level}-{group}.png".replace("/", "-")
         title = f"{evaluation.policy.name} in {where}: {group}"
         failure_figure(members, title).savefig(path, dpi=120)
-        print(f"drawn in {path}")
+        say(f"drawn in {path}")

@@ -25,10 +25,10 @@ class EvalCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[NAME=]POLICY...", help_behavior_hint=""),
     ]
-    """Checkpoints, runs, .onnx files, Python functions (FILE.py:NAME) or `stand`. Those
-    of one NAME are the training seeds of one method."""
+    """Names of `horizon models`, runs, checkpoints, .onnx files, Python functions
+    (FILE.py:NAME) or `stand`. Those of one NAME are the training seeds of one method."""
     suite: str = "ood"
-    """ood, compositions, interventions, robots, field, or a suite of your own, a .toml file."""
+    """ood, compositions, interventions, robots, field, ground, or your own, a .toml file."""
     columns: tuple[str, ...] = ()
     """Columns of the suite to run, as mass,all; without it, all of them. Groups to shift
     together are a column too: mass+com."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from signal import SIGTERM
 from typing import TYPE_CHECKING, Any
 
+from horizon_rl.cli.common import say
 from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.grid_plan import (
     Checked,
@@ -17,7 +18,7 @@ from horizon_rl.cli.grid_plan import (
     print_cost,
 )
 from horizon_rl.cli.grid_screen import GridScreen
-from horizon_rl.cli.signals import Terminated, graceful_stop
+from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
@@ -54,13 +55,13 @@ def run(cmd: GridCmd) -> None:
         if todo:
             stopped_by = _execute(cmd, study, todo, folder, progress)
         collected = folder.collect(checked.plan.name for checked in every)
-    print(
+    say(
         f"{progress.done} of {progress.total} runs done; {collected} in {folder.records}"
     )
     if progress.done + len(progress.failed) < progress.total:
         print("Stopped. The same command goes on from there.")
     for name, reason in progress.failed.items():
-        print(f"failed: {name}: {reason} (log: {folder.log(name)})")
+        say(f"failed: {name}: {reason} (log: {folder.log(name)})")
     if stopped_by == SIGTERM:
         raise Terminated
     if progress.failed:

@@ -18,7 +18,6 @@ from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
 from horizon_rl.runs.budget import Budget
 from horizon_rl.show.numbers import show_count, show_duration
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import dumps
 from horizon_rl.training.config import widened_groups
 
 OWN = ("run", "resume", "trust", "table", "wandb")
@@ -48,8 +47,9 @@ def check_runs(study: StudyFile, source: str) -> tuple[Checked, ...]:
     read: dict[str, Checked] = {}
     found = []
     for plan in expand(study, group_names):
-        # Seeds of a cell are read once: they differ in nothing else.
-        key = dumps({k: v for k, v in plan.settings.items() if k != "seed"})
+        # Seeds of a cell are read once: they differ in nothing else. Not as JSON: a
+        # setting may be NaN or a date, until it is refused.
+        key = repr({k: v for k, v in plan.settings.items() if k != "seed"})
         if key not in read:
             try:
                 read[key] = _read(plan)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from horizon_rl.cli.common import say
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra
 
@@ -43,6 +44,6 @@ def run(cmd: PagesCmd) -> None:
         stale.append(str(page))
         if not cmd.check:
             write_file(page, filled.encode())
-            print(f"filled {page}")
+            say(f"filled {page}")
     if cmd.check and stale:
         raise RunError(f"not what their records make of them: {', '.join(stale)}")

@@ -108,7 +108,8 @@ def read_settings(
     given, usual = _plain_keys(tables), getattr(module, "default", None)
     # What other defaults depend on; 0 and "" stand for no such flag.
     words = {k: v for k, v in given.items() if v and not isinstance(v, dict | list)}
-    said = [part for k, v in words.items() for part in (f"--{k}", str(v))]
+    # In one word: a value like -inf alone would be taken for a flag.
+    said = [f"--{k}={v}" for k, v in words.items()]
     return _overlay(kind, usual([*said, *args]) if usual else None, given)
 
 

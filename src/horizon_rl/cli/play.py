@@ -11,6 +11,7 @@ from horizon_rl.cli.common import (
     Terminal,
     check_file,
     read_catalogue,
+    say,
     split_name,
     warn_of_pose,
 )
@@ -60,7 +61,7 @@ def run(cmd: PlayCmd) -> None:
         _write(cmd.video, film.film_sessions(sessions, cfg, seconds), cfg, seconds)
         for session in sessions:
             end, error = session.describe_end(), session.readout().error
-            print(f"{session.policy.name}: {end}, error {error:.2f} m/s")
+            say(f"{session.policy.name}: {end}, error {error:.2f} m/s")
         return
     for session in sessions:
         session.auto_reset = True
@@ -116,7 +117,7 @@ def _play(cmd: PlayCmd, session: Session, rival: Session | None = None) -> None:
     if cmd.native:
         from horizon_rl.viewer.native import HELP, play_native
 
-        print(HELP)
+        say(HELP)
         play_native(session)
         return
     with needs_extra("viewer"):
@@ -127,7 +128,7 @@ def _play(cmd: PlayCmd, session: Session, rival: Session | None = None) -> None:
     page = Page(session, cmd.host, cmd.port, rival)
     runs = map(str, trained_runs())
     Panel(page, [*dict.fromkeys((source, *model_names(), STAND, *runs))], source)
-    print(f"playing on {page.url}  (Ctrl-C ends it)", flush=True)
+    say(f"playing on {page.url}  (Ctrl-C ends it)", flush=True)
     page.run()
 
 
@@ -139,7 +140,7 @@ def _make_montage(cmd: PlayCmd) -> None:
     if picture := cmd.picture or (Path("montage.png") if both else None):
         sessions = montage.start_parade(policy, command)
         film.write_picture(picture, montage.draw_parade(sessions))
-        print(f"drawn in {picture}")
+        say(f"drawn in {picture}")
     if video := cmd.video or (Path("montage.mp4") if both else None):
         cfg, seconds = _movie_cfg(cmd, video, montage.MONTAGE), cmd.seconds or MONTAGE_S
         sessions = montage.start_parade(policy, command)
@@ -161,4 +162,4 @@ def _write(
     hidden = not console.is_terminal
     shown = track(frames, escape(path.name), total, console=console, disable=hidden)
     film.write_movie(path, shown, cfg.fps)
-    print(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")
+    say(f"filmed in {path}: {seconds:g} s, {path.stat().st_size / 1e6:.1f} MB")

@@ -18,6 +18,7 @@ from horizon_rl.cli.common import (
     print_json,
     read_catalogue,
     refuse_changes,
+    say,
 )
 from horizon_rl.curriculum import check_method
 from horizon_rl.rehearsal import (
@@ -76,7 +77,7 @@ def run(cmd: RehearseCmd) -> None:
     try:
         _watch(rehearsal, cmd)
     except KeyboardInterrupt:
-        print(
+        say(
             f"\nGo on with: horizon rehearse --resume --run {rehearsal.run}",
             file=sys.stderr,
         )
@@ -133,7 +134,7 @@ def _draw(rehearsal: Rehearsal, folder: Path) -> list[Path]:
     try:
         figure = frontier_figure(rehearsal.curriculum.entries, groups, title)
     except InputError as error:
-        print(f"horizon: no figure: {error}", file=sys.stderr)
+        say(f"horizon: no figure: {error}", file=sys.stderr)
         return []
     return save_figure(figure, folder / "frontiers")
 
@@ -150,9 +151,9 @@ def _print_summary(
         f"Real phases of this length would cost {summary['env_steps'] / 1e6:.0f} M env "
         f"steps, {lost:.0%} of them rolled back."
     )
-    print(f"Run: {rehearsal.run}")
+    say(f"Run: {rehearsal.run}")
     for path in figures:
-        print(f"Figure: {path}")
+        say(f"Figure: {path}")
 
 
 def _compare(cmd: RehearseCmd) -> None:

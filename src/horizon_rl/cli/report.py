@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.cli.common import split_name
+from horizon_rl.cli.common import say, split_name
 from horizon_rl.cli.report_flags import ReportCmd
 from horizon_rl.policies.shipped import read_model, shipped_runs
 from horizon_rl.runs.find import find_journals, spell_run
@@ -41,7 +41,7 @@ def run(cmd: ReportCmd) -> None:
         command=_command(cmd),
     )
     number = write_report(material, cmd.out)
-    print(f"{cmd.out / PAGE}, with {number} figures beside it")
+    say(f"{cmd.out / PAGE}, with {number} figures beside it")
 
 
 def _split_runs(

@@ -8,16 +8,18 @@ import tyro
 
 from horizon_rl.support.bounds import NumScenarios
 
+RunsArgument = Annotated[
+    tuple[str, ...],
+    tyro.conf.Positional,
+    tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReportCmd:
     """Draw runs as one page, with its figures beside it: nothing else is needed to read it."""
 
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
-    ]
+    runs: RunsArgument
     """Directories of runs, finished or not, or shipped policies that have one. Those of
     one NAME are the training seeds of one method."""
     out: Path = Path("report")

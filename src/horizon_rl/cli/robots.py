@@ -10,7 +10,7 @@ import numpy as np
 import tyro
 
 from horizon_rl import robots
-from horizon_rl.cli.common import Terminal, check_file, print_json
+from horizon_rl.cli.common import Terminal, check_file, print_json, say
 from horizon_rl.robots import Morphology, Robot
 from horizon_rl.robots.bodies import is_mjcf
 from horizon_rl.show.robot_check import joint_table, sketch, stance_table
@@ -70,7 +70,7 @@ def run(cmd: RobotsCmd) -> None:
         console.print_table(stance_table(row))
         console.print(sketch(robots.outline(robot)))
     if cmd.picture:
-        print(f"drawn in {cmd.picture}")
+        say(f"drawn in {cmd.picture}")
 
 
 def describe(body: Morphology) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from warnings import warn
 
-from horizon_rl.cli.common import Terminal, check_outputs, split_name
+from horizon_rl.cli.common import Terminal, check_outputs, say, split_name
 from horizon_rl.cli.study_flags import StudyCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
@@ -33,12 +33,12 @@ def run(cmd: StudyCmd) -> None:
     if cmd.json:
         data = json.dumps(found.to_json(), indent=2, allow_nan=False)
         write_file(cmd.json, f"{data}\n".encode())
-        print(f"numbers in {cmd.json}")
+        say(f"numbers in {cmd.json}")
     if cmd.figures:
         from horizon_rl.show.study_figures import draw_study
 
         for path in draw_study(found, runs, cmd.figures):
-            print(f"drawn in {path}")
+            say(f"drawn in {path}")
     if found.disagreements:
         raise RunError(
             f"{found.disagreements} phase(s) on record do not follow from their "

@@ -6,16 +6,14 @@ from typing import Annotated
 
 import tyro
 
+from horizon_rl.cli.report_flags import RunsArgument
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCmd:
     """Compare training runs: cost, coverage, verdicts computed again, diagnostics."""
 
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="[NAME=]RUN...", help_behavior_hint=""),
-    ]
+    runs: RunsArgument
     """Directories of runs, finished or not, their journals, or shipped policies with
     a run of their own. Those of one NAME are the training seeds of one method; without it, a
     run's method is its name."""

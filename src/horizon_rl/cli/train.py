@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from horizon_rl.cli.common import (
-    Terminal,
-    read_catalogue,
-    refuse_changes,
-)
-from horizon_rl.cli.signals import Terminated, graceful_stop
+from horizon_rl.cli.common import Terminal, read_catalogue, refuse_changes, say
+from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
@@ -111,7 +107,7 @@ def _go_on(run: Run) -> str | None:
 def _train(run: Run, wandb: bool, films: bool, is_asked: Callable[[], bool]) -> None:
     """Train to the end of the budget or the user's patience, and show it."""
     console = Terminal(soft_wrap=True)
-    print(f"Run: {run.path}")
+    say(f"Run: {run.path}")
     ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
     console.print(f"Device: {run.worlds.env.device}{ranks}")
     groups = ", ".join(run.curriculum.state.mastered) or "none"
@@ -154,8 +150,8 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     """Compare the policy with the one the run started from, and say where it lies."""
     if run.stopped:
         phase = run.curriculum.state.phase
-        print(f"Stopped. Phase {phase} was not judged and will run again.")
-        print(f"Go on with: {_go_on(run)}")
+        say(f"Stopped. Phase {phase} was not judged and will run again.")
+        say(f"Go on with: {_go_on(run)}")
         return
     console = Terminal(soft_wrap=True)
     console.print(f"Finished: {run.ended}.")
@@ -182,5 +178,5 @@ def _report(run: Run, cmd: TrainCmd) -> None:
             "No table of success before and after: the checkpoint that the run started "
             "from is gone."
         )
-    print(f"Run: {run.path}")
-    print(f"Checkpoint: {run.checkpoint}")
+    say(f"Run: {run.path}")
+    say(f"Checkpoint: {run.checkpoint}")

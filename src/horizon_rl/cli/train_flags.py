@@ -104,7 +104,7 @@ def default(args: Sequence[str]) -> TrainCmd:
 @cache  # A grid asks for every one of its runs.
 def _decisive_flags() -> ArgumentParser:
     """Return what reads the flags that other flags' defaults depend on."""
-    flags = ArgumentParser(add_help=False, allow_abbrev=False)
+    flags = ArgumentParser("horizon train", add_help=False, allow_abbrev=False)
     for flag in ("--preset", "--policy", "--method", "--steps", "--minutes"):
         flags.add_argument(flag)
     flags.add_argument("--resume", type=Path)

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from warnings import warn
 
+from horizon_rl.cli.common import say
 from horizon_rl.cli.watch_flags import WatchCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import newest_journal
@@ -29,7 +30,7 @@ def run(cmd: WatchCmd) -> None:
         server.answers = lambda: page.answers
         if not is_loopback(cmd.host):
             warn(f"whoever can reach {cmd.host} can read this run", stacklevel=1)
-        print(f"{source.journal.parent} at {server.url} (Ctrl-C ends)", flush=True)
+        say(f"{source.journal.parent} at {server.url} (Ctrl-C ends)", flush=True)
         page.start()
         try:
             server.serve_forever()
@@ -49,6 +50,6 @@ def _wait_for_run(name: str | None) -> Source:
             if named or time.monotonic() > end:
                 raise
             if not told:
-                print(f"{error}. Waiting {WAIT_S:g} s for it", file=sys.stderr)
+                say(f"{error}. Waiting {WAIT_S:g} s for it", file=sys.stderr)
                 told = True
             time.sleep(0.5)

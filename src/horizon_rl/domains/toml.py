@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.bounds import MAX_DRAWS
+from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import toml_tables
@@ -89,7 +90,10 @@ def parse_catalogue(text: str, source: str = "catalogue") -> Catalogue:
             f"{source}: no groups in this file. A catalogue has tables such "
             'as [groups.mass.parameters.scale], or extends = "paper"'
         )
-    return Catalogue(tuple(groups.values()))
+    catalogue = Catalogue(tuple(groups.values()))
+    draws = sum(p.draws for p in catalogue.parameters.values())
+    require(f"{source}: the number of draws of all parameters", draws, 1, MAX_DRAWS)
+    return catalogue
 
 
 def _read_group(

@@ -1,6 +1,6 @@
 """Evaluate a policy: every scenario of a suite once, results kept as they come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from time import perf_counter
@@ -10,17 +10,22 @@ import numpy as np
 from horizon_rl.evaluation.array_cache import ArrayCache, make_key
 from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
-from horizon_rl.physics import choose_device, make_backend
+from horizon_rl.physics import choose_device
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.support.errors import require
-from horizon_rl.task import EpisodeTable, Policy, VelocityEnv, succeeded
+from horizon_rl.task import (
+    EpisodeTable,
+    Policy,
+    join_scenarios,
+    succeeded,
+)
 from horizon_rl.task.episodes import concatenate
 from horizon_rl.task.rollouts import complete
 
 CHUNK = 512
 """Scenarios that run side by side."""
-GPU_CHUNK = 1024
-"""The same on a GPU, which wants more worlds."""
+GPU_CHUNK = 4096
+"""The same on a GPU, which wants more worlds: there columns run together."""
 BLOCK, SHARED_BLOCK = 64, 256
 """Worlds that a policy always meets at once on the CPU; and one that is shared, of which
 there is one such block at a time: it may remember, and has one memory."""
@@ -53,6 +58,16 @@ def block_of(policy: EvaluatedPolicy) -> int:
     return SHARED_BLOCK if policy.is_shared else BLOCK
 
 
+def side_by_side(columns: Sequence[FrozenColumn]) -> list[list[FrozenColumn]]:
+    """Return columns by the worlds that they need: those of one batch can share them."""
+    batches: dict[object, list[FrozenColumn]] = {}
+    for column in columns:
+        parameters = tuple(column.catalogue.parameters)
+        worlds = column.robot, column.task, column.noise_seed, parameters
+        batches.setdefault(worlds, []).append(column)
+    return list(batches.values())
+
+
 class Evaluator:
     """Runs suites, and keeps what it has run on disk."""
 
@@ -79,18 +94,21 @@ class Evaluator:
         """Run the first scenarios of every column; all of them without a number."""
         n = suite.num_episodes if num_episodes is None else num_episodes
         require("episodes", n, 1, suite.num_episodes, whole=True)
-        todo = suite.distinct
-        tables, longest = {}, n * suite.task.max_steps
-        for number, (digest, name) in enumerate(todo.items()):
+        names = suite.distinct
+        tables: dict[str, EpisodeTable] = {}
+        longest = n * suite.task.max_steps
+        for batch in self._batches([suite.frozen[name] for name in names.values()]):
 
             def tell(
-                steps: int, name: str = name, done: int = number * longest
+                steps: int,
+                name: str = names[batch[0].digest],
+                done: int = len(tables) * longest,
             ) -> None:
                 if progress:
-                    progress(name, done + steps, len(todo) * longest)
+                    progress(name, done + steps, len(names) * longest)
 
-            tables[digest] = self._run_column(policy, suite.frozen[name], n, tell)
-            tell(longest)
+            tables |= self._run_batch(policy, batch, n, tell)
+            tell(len(batch) * longest)
         columns = {name: tables[c.digest] for name, c in suite.frozen.items()}
         return Evaluation(policy, suite, columns)
 
@@ -99,16 +117,16 @@ class Evaluator:
     ) -> float:
         """Time a few steps; return about how many seconds `evaluate` takes at most."""
         n = suite.num_episodes if num_episodes is None else num_episodes
+        chunk = self._chunk(policy)
         todo: list[tuple[FrozenColumn, int]] = []
-        for name in suite.distinct.values():
-            kept = self.kept(policy, suite.frozen[name])
-            if kept is None or len(kept) < n:
-                rows = n - self._start(policy, kept)
-                todo.append((suite.frozen[name], -(-rows // self._chunk(policy))))
+        for batch in self._batches([suite.frozen[x] for x in suite.distinct.values()]):
+            _, missing, start = self._find_kept(policy, batch, n)
+            if missing:
+                todo.append((batch[0], len(missing) * n - start))
         if not todo:
             return 0.0
-        column, rows = todo[0][0], range(min(n, self._chunk(policy)))
-        lanes = self._lanes(policy, column, len(rows))
+        column, worlds = todo[0][0], min(chunk, max(rows for _, rows in todo))
+        lanes, rows = self._lanes(policy, column, worlds), range(min(n, worlds))
         lanes.begin(self._make(policy), column.scenarios(len(rows)), 0, rows)
         lanes.advance(WARM_UP)
         began = perf_counter()
@@ -116,7 +134,7 @@ class Evaluator:
         # What waits for a GPU is in it, too.
         _ = lanes.is_over
         cost = (perf_counter() - began) / SAMPLE
-        return cost * lanes.longest * sum(passes for _, passes in todo)
+        return cost * lanes.longest * sum(-(-rows // chunk) for _, rows in todo)
 
     def kept(
         self, policy: EvaluatedPolicy, column: FrozenColumn
@@ -147,36 +165,56 @@ class Evaluator:
     def _make(self, policy: EvaluatedPolicy) -> Callable[[], Policy]:
         return partial(policy.make, self.device)
 
-    def _start(self, policy: EvaluatedPolicy, kept: EpisodeTable | None) -> int:
-        """Return which scenario to run first: a block is run as a whole."""
-        block = self._block(policy)
-        return len(kept) // block * block if kept is not None else 0
+    def _batches(self, columns: Sequence[FrozenColumn]) -> list[list[FrozenColumn]]:
+        """Return columns by what runs side by side: on the CPU every one by itself."""
+        if self.device.type == "cpu":
+            return [[column] for column in columns]
+        return side_by_side(columns)
 
-    def _run_column(
+    def _find_kept(
+        self, policy: EvaluatedPolicy, batch: Sequence[FrozenColumn], n: int
+    ) -> tuple[dict[str, EpisodeTable], list[FrozenColumn], int]:
+        """Return what is on disk, what is missing, and where to start: with a block."""
+        found = {column.digest: self.kept(policy, column) for column in batch}
+        kept = {digest: table for digest, table in found.items() if table is not None}
+        missing = [c for c in batch if c.digest not in kept or len(kept[c.digest]) < n]
+        part = kept.get(missing[0].digest) if len(missing) == 1 else None
+        block = self._block(policy)
+        return kept, missing, len(part) // block * block if part is not None else 0
+
+    def _run_batch(
         self,
         policy: EvaluatedPolicy,
-        column: FrozenColumn,
+        batch: Sequence[FrozenColumn],
         n: int,
         tell: Callable[[int], None],
-    ) -> EpisodeTable:
-        kept, chunk = self.kept(policy, column), self._chunk(policy)
-        if kept is not None and len(kept) >= n:
-            return kept.rows(slice(n))
-        start = self._start(policy, kept)
-        parts = [kept.rows(slice(start))] if kept is not None else []
-        scenarios = column.scenarios(n)
-        lanes = self._lanes(policy, column, min(n, chunk))
-        for first in range(start, n, chunk):
-            rows = range(first, min(first + chunk, n))
+    ) -> dict[str, EpisodeTable]:
+        """Run columns side by side but for what is on disk; return them by digest."""
+        kept, missing, start = self._find_kept(policy, batch, n)
+        if not missing:
+            return {digest: table.rows(slice(n)) for digest, table in kept.items()}
+        tables = [kept[missing[0].digest].rows(slice(start))] if start else []
+        scenarios = join_scenarios([column.scenarios(n) for column in missing])
+        end, chunk = len(missing) * n, self._chunk(policy)
+        for first in range(start, end, chunk):
+            lanes = self._lanes(policy, missing[0], min(end - start, chunk))
+            rows = range(first, min(first + chunk, end))
 
             def count(step: int, rows: range = rows) -> None:
-                tell(rows.start * lanes.longest + step * len(rows))
+                tell(rows.start * missing[0].task.max_steps + step * len(rows))
 
-            lanes.begin(self._make(policy), scenarios, column.noise_seed, rows)
-            parts.append(complete(lanes, lanes.longest, count))
-            if policy.digest is not None:
-                self.cache.write(self._key(policy, column), vars(concatenate(parts)))
-        return concatenate(parts)
+            seed = missing[0].noise_seed
+            lanes.begin(self._make(policy), scenarios, seed, rows)
+            tables.append(complete(lanes, lanes.longest, count))
+            whole = concatenate(tables)
+            for i in range(first // n, -(-rows.stop // n)):
+                column, own = missing[i], whole.rows(slice(i * n, (i + 1) * n))
+                if len(own) <= len(kept.get(column.digest, ())):
+                    continue  # An earlier evaluation got as far.
+                kept[column.digest] = own = replace(own, row=own.row - i * n)
+                if policy.digest is not None:
+                    self.cache.write(self._key(policy, column), vars(own))
+        return {digest: table.rows(slice(n)) for digest, table in kept.items()}
 
     def _lanes(
         self, policy: EvaluatedPolicy, column: FrozenColumn, num_envs: int
@@ -192,12 +230,6 @@ class Evaluator:
         if self._worlds is None or self._worlds[0] != wanted:
             # First let go of the old worlds: two at once may not fit a GPU.
             self._worlds = None
-
-            def make_env(num_worlds: int, num_threads: int) -> VelocityEnv:
-                device = str(self.device)
-                backend = make_backend(column.robot, num_worlds, device, num_threads)
-                return VelocityEnv(backend, task)
-
-            lanes = Lanes(make_env, num_envs, block, self._num_threads)
-            self._worlds = wanted, lanes
+            robot, device, threads = column.robot, self.device, self._num_threads
+            self._worlds = wanted, Lanes(robot, task, device, num_envs, block, threads)
         return self._worlds[1]

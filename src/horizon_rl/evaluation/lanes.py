@@ -11,9 +11,10 @@ from threading import Event
 import torch
 
 from horizon_rl.evaluation.blocks import Blocks
-from horizon_rl.physics import cores_for_physics
+from horizon_rl.physics import cores_for_physics, make_backend
+from horizon_rl.robots import Robot
 from horizon_rl.support.cores import default_threads
-from horizon_rl.task import EpisodeTable, Policy, Scenarios, VelocityEnv
+from horizon_rl.task import EpisodeTable, Policy, Scenarios, TaskCfg, VelocityEnv
 from horizon_rl.task.episodes import concatenate
 from horizon_rl.task.rollouts import Pass
 
@@ -26,7 +27,9 @@ class Lanes:
 
     def __init__(
         self,
-        make_env: Callable[[int, int], VelocityEnv],
+        robot: Robot,
+        task: TaskCfg,
+        device: torch.device,
         num_worlds: int,
         block: int,
         num_threads: int,
@@ -34,7 +37,9 @@ class Lanes:
         """Make the worlds.
 
         Args:
-            make_env: Given worlds and threads of the engine, returns an environment.
+            robot: The robot in every world.
+            task: What is asked of it.
+            device: Where they are simulated.
             num_worlds: How many in all.
             block: Worlds that a policy meets at once; a lane has whole blocks.
             num_threads: For all lanes together; 0: as `default_threads` says.
@@ -45,10 +50,9 @@ class Lanes:
         self._threads = -(-threads // count)
         self._block, size = block, num_blocks // count * block
         self._firsts = range(0, num_worlds, size)
-        self._envs = [
-            make_env(min(size, num_worlds - first), self._threads)
-            for first in self._firsts
-        ]
+        sizes = [min(size, num_worlds - first) for first in self._firsts]
+        backends = [make_backend(robot, n, str(device), self._threads) for n in sizes]
+        self._envs = [VelocityEnv(backend, task) for backend in backends]
         self._pool = ThreadPoolExecutor(count)
         self._passes: list[Pass] = []
 

@@ -12,7 +12,7 @@ from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.physics import effects_of
 from horizon_rl.physics.motors import Motors
 from horizon_rl.robots import REFERENCE, load_robot
-from horizon_rl.support.bounds import Bounded, Seed, Share, Within
+from horizon_rl.support.bounds import MAX_NUMBERS, Bounded, Seed, Share, Within
 from horizon_rl.support.errors import InputError, require, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, flatten, inside
@@ -96,9 +96,13 @@ def load_suite(
                 named = table.catalogue
                 found = named if named in SHIPPED else file.parent / named
                 catalogue = load_catalogue(found)
+        columns = _make_columns(table, level, robot, catalogue)
+        draws = sum(p.draws for p in catalogue.parameters.values())
+        numbers = len(columns) * table.episodes * draws
+        require("columns times episodes times draws", numbers, 0, MAX_NUMBERS)
         return Suite(
             name=Path(source).stem,
-            columns=_make_columns(table, level, robot, catalogue),
+            columns=columns,
             num_episodes=table.episodes,
             seed=table.seed,
             draw=draw,

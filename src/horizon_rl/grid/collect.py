@@ -5,15 +5,58 @@ and how often it was started.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from horizon_rl.curriculum.entry import lost_env_steps
-from horizon_rl.evaluation.studies.diagnostic import count_left_out, frontier_phases
+from horizon_rl.evaluation.studies.diagnostic import (
+    FrontierPhase,
+    count_left_out,
+    frontier_phases,
+)
 from horizon_rl.grid.study_file import PlannedRun
 from horizon_rl.runs.read import RunFiles
-from horizon_rl.support.records import encode
+from horizon_rl.runs.results import is_record
+from horizon_rl.support.bounds import Amount, Bounded, EnvSteps, Seed
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode_part, decode_value, encode
 
 SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached(Bounded):
+    """What tables take from a run's record, beside its evaluations."""
+
+    run: str
+    cell: str
+    groups: tuple[str, ...]
+    seed: Seed
+    coverage: dict[str, Amount]
+    finished: bool
+    phases: EnvSteps
+    env_steps: EnvSteps
+    lost_env_steps: EnvSteps
+    frontier_phases: tuple[FrontierPhase, ...]
+    left_out: dict[str, EnvSteps]
+
+
+def is_run_record(record: Any) -> bool:
+    """Tell whether it has what tables need; there may be more."""
+    try:
+        decode_part(Reached, record)
+        for found in record["evaluations"]:
+            decode_value(float | None, found["mark"])
+            for curve in found.get("curve", {}).values():
+                decode_value(float, curve["area"])
+            if (
+                not is_record(found)
+                or not {"severity", "draw"} <= found["suite"].keys()
+            ):
+                return False
+    except (AttributeError, KeyError, TypeError, InputError):
+        return False
+    return True
 
 
 def make_record(

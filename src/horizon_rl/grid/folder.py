@@ -8,11 +8,12 @@ records.jsonl          one line per run, collected: all that tables and pages ne
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from horizon_rl.grid.collect import is_run_record
 from horizon_rl.runs.lock import lock
 from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
@@ -119,11 +120,6 @@ def read_collected(source: Path) -> list[dict[str, Any]]:
     except (OSError, InputError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read records {file}: {why}") from error
-    if not records or not all(_is_record(record) for record in records):
+    if not records or not all(map(is_run_record, records)):
         raise InputError(f"{file}: not records; accepted: what `horizon grid` collects")
     return records
-
-
-def _is_record(record: Any) -> bool:
-    keys: Sequence[str] = ("run", "cell", "groups", "seed", "coverage", "evaluations")
-    return isinstance(record, dict) and all(key in record for key in keys)

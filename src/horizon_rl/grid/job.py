@@ -160,7 +160,7 @@ def _work(
             yield Ended(standing="failed", code=child.returncode, reason=reason)
             return
         if not child.returncode:
-            found += _read_results(scratch / "results.json", points)
+            found += _read_results(scratch / "evaluations.json", points)
     if is_stopped():
         yield Ended(standing="stopped")
         return
@@ -224,7 +224,7 @@ def _eval_command(
     policies = [f"{name}={checkpoint_folder(place, name)}" for name in names]
     catalogue = ["--catalogue", job.catalogue] if job.catalogue else []
     where = ["--device", job.device, "--threads", str(job.cpus)]
-    json_file = ["--json", str(scratch / "results.json")]
+    json_file = ["--json", str(scratch / "evaluations.json")]
     return ["eval", *policies, *plan.flags(job.groups), *where, *catalogue, *json_file]
 
 

@@ -92,7 +92,8 @@ def _turn_on_node(job: NodeShare, command: Sequence[str]) -> Iterator[IO[str] | 
         return
     key = make_key(runs=str(Path(job.folder).parent))[:16]
     with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(OSError):  # No locks there: many may be the first.
+            fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         yield None if file.read() else file
 

@@ -20,7 +20,24 @@ Activation = Literal["gelu", "elu", "relu", "tanh"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerCfg(Bounded):
+class AnyActorCfg(Bounded):
+    """What all actors have."""
+
+    initial_std: Annotated[float, Within(1e-6, 1e3)] = 1.2
+    """Standard deviation of the action noise at the start; learned from there."""
+    std_parameter: Literal["scalar", "log"] = "scalar"
+    """What is learned of it: itself, or its logarithm."""
+    obs_groups: tuple[str, ...] = ("actor",)
+    """Groups of observations that it reads, side by side and normalised."""
+    privileged_groups: tuple[str, ...] = ()
+    """Groups that it encodes as they are, as the critic does: with `privileged` it is an
+    oracle, which knows the instance and cannot be deployed."""
+    encoder_dim: Width = 64
+    """Width of the layer that encodes the privileged groups, if there are any."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerCfg(AnyActorCfg):
     """A decoder-only transformer over the recent past."""
 
     num_layers: Annotated[int, Within(1, 64)] = 1
@@ -36,17 +53,6 @@ class TransformerCfg(Bounded):
     """Past steps that a layer attends to, beside the current one."""
     rope_base: Annotated[float, Within(1.0, HUGE)] = 10000.0
     """Base of the rotary position embedding."""
-    initial_std: Annotated[float, Within(1e-6, 1e3)] = 1.2
-    """Standard deviation of the action noise at the start; learned from there."""
-    std_parameter: Literal["scalar", "log"] = "scalar"
-    """What is learned of it: itself, or its logarithm."""
-    obs_groups: tuple[str, ...] = ("actor",)
-    """Groups of observations that it reads, side by side and normalised."""
-    privileged_groups: tuple[str, ...] = ()
-    """Groups that it encodes as they are, as the critic does: with `privileged` it is an
-    oracle, which knows the instance and cannot be deployed."""
-    encoder_dim: Width = 64
-    """Width of the layer that encodes the privileged groups, if there are any."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -68,24 +74,13 @@ class TransformerCfg(Bounded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MlpCfg(Bounded):
+class MlpCfg(AnyActorCfg):
     """An actor without memory: the ablation."""
 
     hidden_dims: Widths = (512, 256, 128)
     """Widths of the hidden layers."""
     activation: Activation = "gelu"
     """Between the layers."""
-    initial_std: Annotated[float, Within(1e-6, 1e3)] = 1.2
-    """Standard deviation of the action noise at the start; learned from there."""
-    std_parameter: Literal["scalar", "log"] = "scalar"
-    """What is learned of it: itself, or its logarithm."""
-    obs_groups: tuple[str, ...] = ("actor",)
-    """Groups of observations that it reads, side by side and normalised."""
-    privileged_groups: tuple[str, ...] = ()
-    """Groups that it encodes as they are, as the critic does: with `privileged` it is an
-    oracle, which knows the instance and cannot be deployed."""
-    encoder_dim: Width = 64
-    """Width of the layer that encodes the privileged groups, if there are any."""
 
 
 ActorCfg = TransformerCfg | MlpCfg

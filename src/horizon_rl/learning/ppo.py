@@ -86,7 +86,9 @@ class Ppo:
         advantages = self.storage.advantages
         weights = self.storage.weights
         mean, std = (
-            self.ranks.moments(advantages) if weights is None else self._weigh(weights)
+            self.ranks.moments(advantages)
+            if weights is None
+            else self._weighted_moments(weights)
         )
         advantages.sub_(mean).div_(std + 1e-8)
 
@@ -178,7 +180,7 @@ class Ppo:
         fill_returns(storage.returns, *rollout, last_values, cfg.gamma, cfg.lam)
         storage.advantages.copy_(storage.returns - storage.values)
 
-    def _weigh(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+    def _weighted_moments(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Scale weights to a mean of 1; return the moments of what counts, of all ranks."""
         advantages = self.storage.advantages
 

@@ -22,7 +22,7 @@ from mujoco_warp._src import collision_driver, collision_gjk
 from mujoco_warp._src.collision_core import Geom, contact_params, write_contact
 from mujoco_warp._src.collision_gjk import FLOAT_MAX, GJKResult, gjk_phase
 from mujoco_warp._src.math import make_frame
-from mujoco_warp._src.types import GeomType, OverflowType, vec5
+from mujoco_warp._src.types import GeomType, vec5
 
 from horizon_rl.physics.gpu_triangles import touch_triangle
 
@@ -32,15 +32,10 @@ HFIELD, BALL, CAPSULE = (
     wp.constant(int(kind))
     for kind in (GeomType.HFIELD, GeomType.SPHERE, GeomType.CAPSULE)
 )
-MAX_TOUCHED = wp.constant(24)
-"""Triangles that one geom may touch; with more, at least the deepest is kept."""
-TOO_MANY = wp.constant(int(OverflowType.HFIELD))
 MAX_KEPT = wp.constant(4)
 """Contacts of one geom that reach the solver."""
 APART_M = wp.constant(1e-3)
 """Contacts nearer to each other than this are one."""
-Depths = wp.types.vector(length=MAX_TOUCHED, dtype=float)
-Points = wp.types.matrix(shape=(MAX_TOUCHED, 3), dtype=float)
 
 
 @wp.func
@@ -68,17 +63,91 @@ def search(
     return overlaps, distance, count, point1, point2, result, shape1, shape2
 
 
+@wp.struct
+class Cells:
+    """The part of a height field that a geom is above, in the frame of the ground."""
+
+    first: wp.vec2i
+    last: wp.vec2i
+    dx: float
+    dy: float
+    extent: wp.vec4
+    num_columns: int
+    start: int
+
+
 @wp.func
-def furthest(positions: Points, chosen: wp.vec4i, kept: int, count: int) -> int:
-    """Return which position lies furthest from the chosen ones, or -1: none far enough."""
-    best, most = int(-1), float(APART_M)
-    for i in range(count):
-        nearest = float(1e9)
-        for k in range(kept):
-            nearest = wp.min(nearest, wp.length(positions[i] - positions[chosen[k]]))
-        if nearest > most:
-            best, most = i, nearest
-    return best
+def cells_below(
+    low: wp.vec3, high: wp.vec3, extent: wp.vec4, rows: int, columns: int, start: int
+) -> Cells:
+    """Return the cells of a height field below a box."""
+    cells = Cells()
+    cells.extent = extent
+    cells.num_columns = columns
+    cells.start = start
+    dx, dy = 2.0 * extent[0] / float(columns - 1), 2.0 * extent[1] / float(rows - 1)
+    x0, y0 = low[0] + extent[0], low[1] + extent[1]
+    x1, y1 = high[0] + extent[0], high[1] + extent[1]
+    first = wp.vec2i(int(wp.floor(x0 / dx)), int(wp.floor(y0 / dy)))
+    last = wp.vec2i(int(wp.floor(x1 / dx)), int(wp.floor(y1 / dy)))
+    cells.dx = dx
+    cells.dy = dy
+    cells.first = wp.max(first, wp.vec2i(0, 0))
+    cells.last = wp.min(last, wp.vec2i(columns - 2, rows - 2))
+    return cells
+
+
+@wp.func
+def find_contact(
+    begin: wp.vec3,
+    along: wp.vec3,
+    radius: float,
+    limit: float,
+    lowest: float,
+    cells: Cells,
+    heights: wp.array[float],
+    kept: wp.mat33,
+    num_kept: int,
+) -> tuple[int, bool, float, wp.vec3, wp.vec3]:
+    """Return how many triangles are touched, and one contact: depth, place and normal.
+
+    At first it is the deepest; then that which lies furthest from those kept, if any is
+    far enough. To look again costs less than to remember: few geoms touch anything, and
+    tables of all contacts would not fit the registers.
+    """
+    count, found, best = int(0), bool(False), float(-1e9)
+    if num_kept > 0:
+        best = APART_M
+    depth, place, normal = float(0.0), wp.vec3(), wp.vec3()
+    extent, columns, dx, dy = cells.extent, cells.num_columns, cells.dx, cells.dy
+    for row in range(cells.first[1], cells.last[1] + 1):
+        for column in range(cells.first[0], cells.last[0] + 1):
+            at = cells.start + row * columns + column
+            x0, y0 = float(column) * dx - extent[0], float(row) * dy - extent[1]
+            x1, y1 = x0 + dx, y0 + dy
+            z00, z10 = heights[at] * extent[2], heights[at + 1] * extent[2]
+            z01 = heights[at + columns] * extent[2]
+            z11 = heights[at + columns + 1] * extent[2]
+            if wp.max(wp.max(z00, z10), wp.max(z01, z11)) < lowest:
+                continue
+            corner, across = wp.vec3(x0, y0, z00), wp.vec3(x1, y1, z11)
+            for half_cell in range(2):
+                b, c = wp.vec3(x1, y0, z10), across
+                if half_cell == 1:
+                    b, c = across, wp.vec3(x0, y1, z01)
+                meets, distance, core, up = touch_triangle(begin, along, corner, b, c)
+                if not meets or distance >= limit:
+                    continue
+                count += 1
+                here, merit = core - 0.5 * (radius + distance) * up, radius - distance
+                if num_kept > 0:
+                    merit = float(1e9)
+                for k in range(num_kept):
+                    merit = wp.min(merit, wp.length(here - kept[k]))
+                if merit > best:
+                    best, found = merit, True
+                    depth, place, normal = distance - radius, here, up
+    return count, found, depth, place, normal
 
 
 @wp.kernel
@@ -134,7 +203,6 @@ def touch_ground(
     contact_geomcollisionid: wp.array[int],
     contact_adhesion: wp.array[float],
     num_contacts: wp.array[int],
-    overflow: wp.array[int],
 ):
     """Write the contacts of one ball or capsule: the deepest, and three far apart."""
     pair = wp.tid()
@@ -187,63 +255,21 @@ def touch_ground(
     )
     if centre[2] - reach[2] > extent[2]:
         return
-    per_x = 0.5 * float(columns - 1) / extent[0]
-    per_y = 0.5 * float(rows - 1) / extent[1]
-    first_column = wp.max(0, int(wp.floor((centre[0] - reach[0] + extent[0]) * per_x)))
-    last_column = int(wp.floor((centre[0] + reach[0] + extent[0]) * per_x))
-    first_row = wp.max(0, int(wp.floor((centre[1] - reach[1] + extent[1]) * per_y)))
-    last_row = int(wp.floor((centre[1] + reach[1] + extent[1]) * per_y))
-    depths, places, normals = Depths(), Points(), Points()
-    count, deepest = int(0), int(0)
-    for row in range(first_row, wp.min(last_row, rows - 2) + 1):
-        for column in range(first_column, wp.min(last_column, columns - 2) + 1):
-            at = start + row * columns + column
-            x0, y0 = float(column) / per_x - extent[0], float(row) / per_y - extent[1]
-            x1, y1 = x0 + 1.0 / per_x, y0 + 1.0 / per_y
-            z00, z10 = hfield_data[at] * extent[2], hfield_data[at + 1] * extent[2]
-            z01 = hfield_data[at + columns] * extent[2]
-            z11 = hfield_data[at + columns + 1] * extent[2]
-            highest = wp.max(wp.max(z00, z10), wp.max(z01, z11))
-            if highest < centre[2] - reach[2]:
-                continue
-            corner, across = wp.vec3(x0, y0, z00), wp.vec3(x1, y1, z11)
-            for half_cell in range(2):
-                b, c = wp.vec3(x1, y0, z10), across
-                if half_cell == 1:
-                    b, c = across, wp.vec3(x0, y1, z01)
-                meets, distance, core, normal = touch_triangle(
-                    centre - half, 2.0 * half, corner, b, c
-                )
-                if not meets or distance >= limit:
-                    continue
-                slot = count
-                if count == MAX_TOUCHED:
-                    wp.atomic_or(overflow, world, TOO_MANY)
-                    slot = MAX_TOUCHED - 1  # At least the deepest is not lost.
-                    if distance - radius >= depths[deepest]:
-                        continue
-                else:
-                    count += 1
-                depths[slot] = distance - radius
-                places[slot] = core - 0.5 * (radius + distance) * normal
-                normals[slot] = normal
-                if slot == 0 or depths[slot] < depths[deepest]:
-                    deepest = slot
-    if count == 0:
-        return
-    chosen = wp.vec4i(deepest, 0, 0, 0)
-    for k in range(MAX_KEPT):
-        if k > 0:
-            next_one = furthest(places, chosen, k, count)
-            if next_one < 0:
-                return
-            chosen[k] = next_one
+    cells = cells_below(centre - reach, centre + reach, extent, rows, columns, start)
+    begin, lowest = centre - half, centre[2] - reach[2]
+    kept, num_kept = wp.mat33(), int(0)
+    while True:
+        count, found, depth, place, normal = find_contact(
+            begin, 2.0 * half, radius, limit, lowest, cells, hfield_data, kept, num_kept
+        )
+        if not found:
+            return
         write_contact(
             room,
-            k,
-            depths[chosen[k]],
-            turn @ places[chosen[k]] + origin,
-            make_frame(turn @ normals[chosen[k]]),
+            num_kept,
+            depth,
+            turn @ place + origin,
+            make_frame(turn @ normal),
             margin,
             gap,
             dim,
@@ -272,6 +298,10 @@ def touch_ground(
             contact_adhesion,
             num_contacts,
         )
+        if count == 1 or num_kept + 1 == MAX_KEPT:
+            return
+        kept[num_kept] = place
+        num_kept += 1
 
 
 ARGUMENTS = tuple(signature(touch_ground.func).parameters)
@@ -291,7 +321,6 @@ def narrowphase(model: Any, data: Any, context: Any, pairs: list) -> None:
             "pair_ids": context.collision_pairid,
             "pair_worlds": context.collision_worldid,
             "num_contacts": data.nacon,
-            "overflow": data.overflow,
         }
         named |= {f"contact_{k}": v for k, v in vars(data.contact).items()}
         # What is left is the model's, by its own names.

@@ -8,7 +8,7 @@ from horizon_rl.physics.backend import Backend
 from horizon_rl.physics.cpu import CpuBackend
 from horizon_rl.robots import Robot
 from horizon_rl.support.cores import default_threads
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, install
 
 ACCEPTED = "auto, cpu, cuda, cuda:1, ..."
 
@@ -55,7 +55,7 @@ def check_device(name: str | torch.device) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         why = "there is no such device"
     elif missing := _missing():
-        why = f"needs {missing}: pip install 'horizon-rl[gpu]'"
+        why = f"needs {missing}: {install('gpu')}"
     elif on_gpu and not torch.cuda.is_available():
         why = "torch sees no GPU: check the driver and that torch is a CUDA build"
     elif on_gpu and device.index >= torch.cuda.device_count():

@@ -24,7 +24,7 @@ from horizon_rl.robots.morphology import Payload as Payload
 from horizon_rl.robots.robot import Robot as Robot
 from horizon_rl.robots.sizes import SIZE_CLASSES as SIZE_CLASSES
 from horizon_rl.robots.sizes import size_class as size_class
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, install
 from horizon_rl.support.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "mujoco":
             raise
-        needed = "building a robot needs MuJoCo: pip install 'horizon-rl[train]'"
-        raise InputError(needed) from error
+        raise InputError(f"this needs MuJoCo: {install('train')}") from error
     except (AttributeError, ImportError, RuntimeError) as error:
         # MuJoCo loads the GL backend of that name when it is imported.
         if not (backend := os.environ.get("MUJOCO_GL")):

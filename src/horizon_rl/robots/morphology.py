@@ -213,11 +213,15 @@ def rest_on_feet(centers_m: np.ndarray, radii_m: np.ndarray) -> Stance:
     front, rear = centers_m[:2].mean(axis=0), centers_m[2:].mean(axis=0)
     front_radius, rear_radius = radii_m[:2].mean(), radii_m[2:].mean()
     dx, dz = front[0] - rear[0], front[2] - rear[2]
+    larger_m, apart_m = front_radius - rear_radius, math.hypot(dx, dz)
+    if abs(larger_m) >= apart_m:
+        raise InputError(
+            f"front feet of radius {front_radius:.3g} m, rear feet of {rear_radius:.3g} m "
+            f"and {apart_m:.3g} m apart do not stand on one plane"
+        )
     # The ground's normal n, in the trunk's x-z plane, solves n . (front - rear) =
     # front_radius - rear_radius: both centres lie one radius above the ground.
-    normal_angle = math.atan2(dz, dx) + math.acos(
-        (front_radius - rear_radius) / math.hypot(dx, dz)
-    )
+    normal_angle = math.atan2(dz, dx) + math.acos(larger_m / apart_m)
     normal_x, normal_z = math.cos(normal_angle), math.sin(normal_angle)
     height = front_radius - normal_x * front[0] - normal_z * front[2]
     return Stance(height_m=float(height), pitch_rad=-math.atan2(normal_x, normal_z))

@@ -76,10 +76,6 @@ class Robot:
         """Read canonical joint angles from qpos, shape (..., nq) -> (..., 12)."""
         return self.joint_sign * qpos[..., self.qpos_adr] + self.joint_offset_rad
 
-    def canonical_velocity(self, qvel: np.ndarray) -> np.ndarray:
-        """Read canonical joint velocities from qvel, shape (..., nv) -> (..., 12)."""
-        return self.joint_sign * qvel[..., self.dof_adr]
-
     def source_position(self, pose_rad: np.ndarray) -> np.ndarray:
         """Turn canonical angles into the model's own, both (..., 12)."""
         return self.joint_sign * (pose_rad - self.joint_offset_rad)

@@ -188,8 +188,10 @@ def recorded_checkpoints(path: Path) -> dict[str, str]:
     header = _parse_header(lines[0], f"{path}:1")
     named = {INITIAL: header.context.get("initial")}
     for number, line in enumerate(lines[1:], start=2):
-        if checkpoint := parse_line(line, f"{path}:{number}").get("checkpoint"):
-            named[checkpoint["name"]] = checkpoint["digest"]
+        where = f"{path}:{number}"
+        if checkpoint := parse_line(line, where).get("checkpoint"):
+            found = decode_record(CheckpointRef, checkpoint, where)
+            named[found.name] = found.digest
     return {name: digest for name, digest in named.items() if digest}
 
 

@@ -189,7 +189,7 @@ def read_run(
     locked, age_s = is_locked(journal), max(0.0, time.time() - last_written(journal))
     times = read_times(folder, alive=locked)
     tail = None if evidence else TAIL_BYTES
-    metrics = tuple(read_metrics(folder, tail, alive=locked))
+    metrics = read_metrics(folder, tail, alive=locked)
     checkpoints = folder / CHECKPOINTS
     folders = checkpoints.iterdir() if checkpoints.is_dir() else ()
     names = frozenset(path.name for path in folders if path.is_dir())
@@ -205,7 +205,7 @@ def read_run(
         journal=replayed,
         evidence=arrays,
         damaged=damaged,
-        metrics=metrics,
+        metrics=metrics.lines,
         times=times,
         budget=_budget(folder, _settings(replayed.header)),
         locked=locked,

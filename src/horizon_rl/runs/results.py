@@ -8,9 +8,10 @@ from warnings import warn
 
 from horizon_rl.runs.lines import parse_line, to_line
 from horizon_rl.runs.paths import RESULTS
+from horizon_rl.support.bounds import Amount, Bounded, CountOrNone, Share
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import decode, encode
+from horizon_rl.support.records import decode, decode_part, encode
 
 Record = Mapping[str, Any]
 """An evaluation, or one column of it, as `horizon eval --json` writes it."""
@@ -45,18 +46,41 @@ class BeforeAfter:
         return before, after
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColumnNumbers(Bounded):
+    """What tables and figures take from a column; records of old lack some of it."""
+
+    success: Share
+    interval: dict[str, Share] | None = None
+    close: Share | None = None
+    episodes: CountOrNone = 0
+    length: Share | None = None
+    tracking_error: Amount | None = None
+    yaw_error: Amount | None = None
+    impossible: Share | None = None
+    stand: Share | None = None
+    hash: str | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.interval and self.interval.keys() != {"low", "high"}:
+            raise InputError("interval: not low and high")
+
+
 def is_record(record: Any) -> bool:
     """Tell whether it has what a table needs; other fields may be missing."""
     try:
-        suite, shares = record["suite"], record["columns"].values()
-        names = (record["policy"], suite["name"], suite["hash"])
+        suite, columns = record["suite"], record["columns"].values()
+        for column in columns:
+            decode_part(ColumnNumbers, column)
+        texts = (record["policy"], suite["name"], suite["hash"])
+        texts = (*texts, suite.get("draw", "dev"))
         return (
-            len(shares) > 0
-            and all(isinstance(name, str) for name in names)
+            len(columns) > 0
+            and all(isinstance(text, str) for text in texts)
             and isinstance(suite.get("severity"), int | float | None)
-            and all(0.0 <= column["success"] <= 1.0 for column in shares)
         )
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, InputError):
         return False
 
 

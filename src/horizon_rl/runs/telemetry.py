@@ -6,9 +6,9 @@ and never stops a run.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from warnings import warn
 
 from horizon_rl.curriculum import Entry
@@ -20,6 +20,8 @@ from horizon_rl.support.records import decode
 
 T = TypeVar("T")
 Line = Mapping[str, Any]
+MANY = 10_000
+"""Lines that are missing in one place and counted; more are as bad."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,31 +51,32 @@ def append_line(file: Path, line: Line) -> None:
         opened.write(to_line(line))
 
 
+class Metrics(NamedTuple):
+    """What iterations measured, oldest first."""
+
+    lines: tuple[Line, ...]
+    lost: frozenset[int]
+    """Numbers of iterations that have no line, or too many; none where damage was said."""
+
+
 def read_metrics(
     run: Path, num_bytes: int | None = None, *, alive: bool = False
-) -> list[Line]:
-    """Read what iterations measured, oldest first; perhaps only the last bytes."""
-    if not (run / METRICS).is_file():
-        return []
-    lines, is_sound = _read(run / METRICS, _check_metrics, num_bytes, alive)
-    places = [(line.get("number"), line["phase"]) for line in lines]
-    if num_bytes is None or (run / METRICS).stat().st_size <= num_bytes:
-        places = [(0, 0), *places]
-    # Damaged lines have been said.
-    if is_sound and not all(_follows(*pair) for pair in pairwise(places)):
-        warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
-    return lines
+) -> Metrics:
+    """Read what iterations measured; perhaps only the last bytes."""
+    file = run / METRICS
+    lines, is_sound = _read(file, _check_metrics, num_bytes, alive)
+    numbers = [line["number"] for line in lines if type(line.get("number")) is int]
+    if numbers and (num_bytes is None or file.stat().st_size <= num_bytes):
+        numbers = [0, *numbers]
+    gaps = (_between(*pair) for pair in pairwise(numbers)) if is_sound else ()
+    return Metrics(tuple(lines), frozenset(chain.from_iterable(gaps)))
 
 
-def _follows(before: tuple[Any, int], after: tuple[Any, int]) -> bool:
-    """Tell whether a line's number and phase come right after another's.
-
-    The last iteration of a phase counts, but has no line where its gradient was refused.
-    """
-    numbers = before[0], after[0]
-    if not all(type(number) is int for number in numbers):
-        return True
-    return numbers[1] - numbers[0] in ((1,) if before[1] == after[1] else (1, 2))
+def _between(before: int, after: int) -> Sequence[int]:
+    """Return the numbers that a line skips; its own where it does not go forward."""
+    if after <= before:
+        return (after,)
+    return range(before + 1, min(after, before + MANY))
 
 
 def read_times(run: Path, *, alive: bool = False) -> dict[int, PhaseTimes]:
@@ -83,11 +86,12 @@ def read_times(run: Path, *, alive: bool = False) -> dict[int, PhaseTimes]:
 
 
 def warn_of_lost_lines(
-    run: Path, times: Iterable[int], metrics: Sequence[Line], entries: Sequence[Entry]
+    run: Path, times: Iterable[int], metrics: Metrics, entries: Sequence[Entry]
 ) -> None:
-    """Say which file has lost lines at its end.
+    """Say which file has lost lines.
 
-    An iteration is noted before its phase is judged, and the times after that.
+    An iteration is noted before its phase is judged, and the times after that. One whose
+    gradient was refused has no line: it is the last of a phase that was aborted.
     """
     if any(phase >= len(entries) for phase in times):
         warn(
@@ -95,21 +99,31 @@ def warn_of_lost_lines(
             f"at its end, and the run goes on from phase {len(entries)}",
             stacklevel=2,
         )
-    last = metrics[-1].get("number") if metrics else None
-    done = sum(entry.evidence.iterations for entry in entries)
-    # An iteration whose gradient was refused has no line.
-    done -= bool(entries and entries[-1].evidence.aborted)
-    if type(last) is int and last < done:
+    ends = list(accumulate(entry.evidence.iterations for entry in entries))
+    # A phase that a look aborted has episodes, and all its lines.
+    refused = {
+        end
+        for end, entry in zip(ends, entries, strict=True)
+        if entry.evidence.aborted and not entry.evidence.episodes
+    }
+    last = metrics.lines[-1].get("number") if metrics.lines else None
+    if (
+        type(last) is int
+        and ends
+        and ends[-1] - last > sum(end > last for end in refused)
+    ):
         warn(f"{run / METRICS}: lines are missing at its end", stacklevel=2)
+    if metrics.lost - refused:
+        warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
 
 
 def keep_phases(run: Path, entries: Sequence[Entry]) -> float:
     """Drop what is of later phases, or damaged; return the seconds of those kept."""
-    found, lines = read_times(run), read_metrics(run)
-    warn_of_lost_lines(run, found, lines, entries)
+    found, metrics = read_times(run), read_metrics(run)
+    warn_of_lost_lines(run, found, metrics, entries)
     times = [t for t in found.values() if t.phase < len(entries)]
-    metrics = [line for line in lines if line["phase"] < len(entries)]
-    for name, lines in ((TIMES, map(asdict, times)), (METRICS, metrics)):
+    kept = [line for line in metrics.lines if line["phase"] < len(entries)]
+    for name, lines in ((TIMES, map(asdict, times)), (METRICS, kept)):
         if (run / name).exists():
             write_file(run / name, b"".join(map(to_line, lines)))
     return sum(t.total_s for t in times)

@@ -4,11 +4,13 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from horizon_rl.curriculum.entry import last_checkpoint, last_commit
 from horizon_rl.runs.checkpoints import verify_checkpoint
 from horizon_rl.runs.journal import recorded_checkpoints
 from horizon_rl.runs.paths import (
     BUDGET,
     CHECKPOINTS,
+    INITIAL,
     METRICS,
     RESULTS,
     TIMES,
@@ -64,7 +66,7 @@ def verify_run(journal: Path) -> tuple[RunFiles, list[Finding]]:
         Finding(
             part="telemetry",
             by="checksums of lines",
-            sound=len(logs) - len(damaged),
+            sound=sum(not any(name in text for text in damaged) for name in logs),
             total=len(logs),
             problems=tuple(damaged),
         ),
@@ -74,6 +76,11 @@ def verify_run(journal: Path) -> tuple[RunFiles, list[Finding]]:
 def _verify_checkpoints(run: RunFiles) -> Finding:
     named = recorded_checkpoints(journal_of(run.path))
     problems, sound = [], 0
+    # A shipped run keeps none. All others need what they go on from, and what a rollback
+    # restores.
+    ahead, back = last_checkpoint(run.entries), last_commit(run.entries)
+    needed = {ref.name if ref else INITIAL for ref in (ahead, back)}
+    is_shipped = not any((run.path / name).exists() for name in (CHECKPOINTS, METRICS))
     for name in named:
         folder = checkpoint_folder(run.path, name)
         try:
@@ -81,6 +88,10 @@ def _verify_checkpoints(run: RunFiles) -> Finding:
                 verify_checkpoint(folder)
                 check_directory(folder)
                 sound += 1
+            elif name in needed and not is_shipped:
+                problems.append(
+                    f"{folder} is missing: the run goes on from it, or back to it"
+                )
         except InputError as error:
             problems.append(str(error))
     return Finding(

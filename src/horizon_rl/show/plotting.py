@@ -12,12 +12,12 @@ from horizon_rl.show.actions import ACTIONS
 from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.printable import printable
 
-# Okabe and Ito's colours, told apart by colour-blind readers; markers for the rest.
+# Okabe and Ito's colours, for colour-blind readers; one marker more: pairs are unique.
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#000000", "#999999", "#F0E442"),
 )
-MARKERS = "osD^vPX<>"
+MARKERS = "osD^vPX<>*"
 PARTIAL = "partial commit"
 FAINT = "#8c959f"
 ALL_STEPS = "env steps, millions, rolled-back phases and probes included"

@@ -3,6 +3,7 @@
 Seeds are the unit, and the best of a row is bold, whoever's it is.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -96,13 +97,12 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
         return lambda cell: show_spread(_spread(map(key, cells[cell])), 1.0, 1)
 
     def covered(group: str) -> Callable[[str], str]:
-        return lambda cell: (
-            show_spread(
-                _spread(100.0 * r["coverage"][group] for r in cells[cell]), 1.0, 1
-            )
-            if group in cells[cell][0]["coverage"]
-            else ""
-        )
+        def write(cell: str) -> str:
+            found = (r["coverage"].get(group) for r in cells[cell])
+            known = [100.0 * share for share in found if share is not None]
+            return show_spread(_spread(known), 1.0, 1) if known else ""
+
+        return write
 
     return [
         tabulate(
@@ -113,7 +113,10 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
                 ("seeds", lambda cell: str(len(cells[cell]))),
                 ("M env steps", of(lambda r: r["env_steps"] / 1e6)),
                 ("phases", of(lambda r: r["phases"])),
-                ("lost, %", of(lambda r: 100.0 * r["lost_env_steps"] / r["env_steps"])),
+                (
+                    "lost, %",
+                    of(lambda r: 100.0 * r["lost_env_steps"] / (r["env_steps"] or 1)),
+                ),
                 *((group, covered(group)) for group in groups),
             ),
             ("Lost: env steps that were rolled back. Mean ± s.d. over seeds.",),
@@ -165,8 +168,7 @@ def diagnostics_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """The recoverability diagnostic over all runs."""
     chosen = choice.records(records)
     phases = [decode(FrontierPhase, p) for r in chosen for p in r["frontier_phases"]]
-    reasons = chosen[0]["left_out"]
-    left_out = {why: sum(r["left_out"][why] for r in chosen) for why in reasons}
+    left_out = sum((Counter(r["left_out"]) for r in chosen), Counter())
     return [diagnostic_table(pool(phases, len(chosen), left_out))]
 
 

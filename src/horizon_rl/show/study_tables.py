@@ -224,7 +224,9 @@ def diagnostic_table(d: Diagnostic, runs_left_out: int = 0) -> Table:
         f"Gain: change of difficulty over the next {ahead}. Its Spearman correlation",
         f"with the episode fraction: {length}, with the score: {score}.",
     ]
-    counts = {f"phase(s) {LEFT_OUT[why]}": count for why, count in d.left_out.items()}
+    counts = {
+        f"phase(s) {LEFT_OUT.get(why, why)}": count for why, count in d.left_out.items()
+    }
     counts["run(s) without gate C"] = runs_left_out
     notes += [f"Left out: {count} {what}." for what, count in counts.items() if count]
     return tabulate(

@@ -44,8 +44,13 @@ Seed = Annotated[int, Within(0, 2**63 - 1)]
 Width = Annotated[int, Within(1, 65_536)]
 """Of a layer of a network."""
 Widths = Annotated[tuple[Width, ...], Within(1, 64)]
-NumWorlds = Annotated[int, Within(1, 1_000_000)]
+MAX_WORLDS = 1_000_000
 """Simulated at once."""
+MAX_DRAWS = 100_000
+"""Of all parameters of a catalogue together."""
+MAX_NUMBERS = 10**8
+"""Drawn for a suite."""
+NumWorlds = Annotated[int, Within(1, MAX_WORLDS)]
 NumScenarios = Annotated[int, Within(0, 100_000)]
 Threads = Annotated[int, Within(0, 4096)]
 """0: as OMP_NUM_THREADS says, else one per core."""

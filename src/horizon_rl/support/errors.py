@@ -59,10 +59,17 @@ def needs_extra(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("horizon_rl"):
             raise
-        raise InputError(
-            f"this needs {error.name}: pip install 'horizon-rl[{extra}]', or in a clone "
-            f"pip install -c constraints.txt -e '.[{extra}]'"
-        ) from error
+        raise InputError(f"this needs {error.name}: {install(extra)}") from error
+
+
+def install(extra: str) -> str:
+    """Return the commands that install an extra, in a clone and without one."""
+    # Of torch the constraints name a build for CPUs.
+    pinned = "" if extra == "gpu" else "-c constraints.txt "
+    return (
+        f"in a clone, pip install {pinned}-e '.[{extra}]'; "
+        f"else, pip install 'horizon-rl[{extra}] @ git+ADDRESS'"
+    )
 
 
 class NonFiniteError(ArithmeticError):

@@ -83,7 +83,9 @@ def loads(text: str | bytes) -> Any:
         InputError: It is no such JSON, or too deeply nested.
     """
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(
+            text, parse_constant=_finite, parse_float=_finite, parse_int=_whole
+        )
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}") from error
 
@@ -92,6 +94,11 @@ def _finite(text: str) -> float:
     if isfinite(number := float(text)):
         return number
     raise ValueError(f"{text} is not a JSON number")
+
+
+def _whole(text: str) -> int:
+    _finite(text)  # What is larger than any float breaks arithmetic elsewhere.
+    return int(text)
 
 
 def agree(one: Any, other: Any, tolerance: float) -> bool:
@@ -113,6 +120,12 @@ def decode(cls: type[T], data: Any) -> T:
     """Build `cls` from plain data; wrong, missing or unknown fields are refused."""
     with inside(cls.__name__):
         return decode_value(cls, data)
+
+
+def decode_part(cls: type[T], data: Any) -> T:
+    """Build `cls` from plain data that may have more fields."""
+    _expect(isinstance(data, Mapping), data, "a table")
+    return decode(cls, {k: v for k, v in data.items() if k in _type_hints(cls)})
 
 
 def decode_value(kind: Any, data: Any) -> Any:

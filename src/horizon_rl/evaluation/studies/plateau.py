@@ -55,8 +55,8 @@ def find_length_trends(run: RunFiles) -> LengthTrends:
 
 def _rollout_lengths(run: RunFiles) -> Iterator[tuple[int | None, float | None]]:
     """Yield env steps and episode length of all iterations but a phase's first ones."""
-    ppo = find(run.context, dict, "train", "learner", "ppo") or {}
-    wait = ceil((run.longest or 0) / ppo.get("num_steps", 1))
+    steps = find(run.context, int, "train", "learner", "ppo", "num_steps")
+    wait = ceil((run.longest or 0) / max(1, steps or 1))
     done: Counter[Any] = Counter()
     for line in run.metrics:
         done[line.get("phase")] += 1
