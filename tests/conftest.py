@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from browsing import browser, page  # noqa: F401
-from short_evaluations import short_evaluations  # noqa: F401
+from short_evaluations import last_only, short_evaluations  # noqa: F401
 from short_exports import shared_operators, short_exports  # noqa: F401
 from small_checkpoints import make_checkpoint  # noqa: F401
 from trained_run import trained, trained_copy  # noqa: F401

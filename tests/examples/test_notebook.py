@@ -19,14 +19,12 @@ LESS = {
 
 
 @pytest.mark.slow
-def test_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+def test_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, last_only, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))
-    from horizon_rl.task import TaskCfg
     from horizon_rl.training.presets import preset_cfg
 
-    episode = TaskCfg.__init__.__kwdefaults__
-    monkeypatch.setitem(episode, "episode_s", 4.0)
+    last_only(4.0)
     matplotlib.use("agg")
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
 from horizon_rl.cli import main
@@ -84,7 +85,9 @@ def assert_same_runs(one: Path, other: Path, names: list[str]) -> None:
     """Compare journals, which name every checkpoint's digest, and these with the files."""
     for name in names:
         journals = [journal_of(place / name) for place in (one, other)]
-        assert journals[0].read_bytes() == journals[1].read_bytes(), name
+        lines = [journal.read_text().splitlines() for journal in journals]
+        for pair in zip_longest(*lines):
+            assert pair[0] == pair[1], f"{name}:\n{pair[0]}\n{pair[1]}"
         for journal in journals:
             _, findings = verify_run(journal)
             for finding in findings:
