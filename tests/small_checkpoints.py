@@ -15,6 +15,7 @@ ACTORS = {
         "window": 4,
     },
 }
+ACTORS |= {f"symmetric {k}": {**v, "symmetric": True} for k, v in ACTORS.items()}
 
 
 @pytest.fixture
@@ -31,13 +32,14 @@ def make_checkpoint(tmp_path):
     def make(
         kind: str = "mlp", seed=0, width=45, action_scale=0.25, path: Path | None = None
     ) -> Path:
-        cls = MlpCfg if kind == "mlp" else TransformerCfg
+        is_mlp = kind.endswith("mlp")
+        cls = MlpCfg if is_mlp else TransformerCfg
         cfg = LearnerCfg(actor=cls(**ACTORS[kind]))
         torch.manual_seed(seed)
         obs = TensorDict({"actor": torch.zeros(1, width)}, [1])
         actor: Any = build_actor(obs, 12, cfg.actor)
         actor.obs_normalizer.update(1.0 + 2.0 * torch.randn(100, width))
-        if kind == "transformer":  # Its head is zero to begin with.
+        if not is_mlp:  # Its head is zero to begin with.
             torch.nn.init.normal_(actor.mlp.weight, std=0.3)
         task = TaskCfg(action_scale=action_scale)
         record = CheckpointRecord(

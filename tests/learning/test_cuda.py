@@ -104,7 +104,13 @@ def with_and_without_graphs(monkeypatch, work):
 @DEVICES
 @pytest.mark.parametrize(
     "actor",
-    [SMALL, replace(SMALL, num_layers=2, window=7), TransformerCfg(), SMALL_MLP],
+    [
+        SMALL,
+        replace(SMALL, num_layers=2, window=7),
+        TransformerCfg(),
+        replace(SMALL, symmetric=True),
+        SMALL_MLP,
+    ],
 )
 def test_recorded_acting_equals_acting_over_60_steps_with_resets(
     device, actor, monkeypatch
@@ -166,7 +172,9 @@ def test_recorded_environment_equals_the_environment(device, monkeypatch):
 
 
 @DEVICES
-@pytest.mark.parametrize("actor", [SMALL, SMALL_MLP])
+@pytest.mark.parametrize(
+    "actor", [SMALL, SMALL_MLP, replace(SMALL_MLP, symmetric=True)]
+)
 def test_recorded_training_equals_training(device, actor, monkeypatch):
     def train():
         env, scenarios = make_env(device)

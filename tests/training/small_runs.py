@@ -36,6 +36,7 @@ ACTORS = {
         embedding_dim=16, num_heads=2, feedforward_dim=32, window=7
     ),
 }
+ACTORS["symmetric"] = replace(ACTORS["transformer"], symmetric=True)
 LENIENT = GateCfg(min_length=0.0, max_error=1e9, error_margin=1e9, return_margin=1e9)
 """Every phase passes."""
 CALM = replace(LENIENT, max_error=5.0)

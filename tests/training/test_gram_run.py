@@ -239,6 +239,8 @@ def test_every_preset_has_an_actor_for_gram():
     for preset in ("smoke", "laptop", "gpu", "paper"):
         cfg = default(["--preset", preset, "--method", "gram"]).cfg
         assert replace(cfg, method="gram").learner.algorithm == "gram"
+    flags = ["--method", "gram", "--learner.actor.symmetric", "--run", "run"]
+    assert main(["train", *flags]) == 2
     with pytest.raises(InputError, match="divides"):
         replace(preset_cfg("paper", "mlp"), method="gram").make_method(PAPER)
 

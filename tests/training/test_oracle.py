@@ -171,6 +171,9 @@ def test_preset_of_an_oracle_differs_in_what_the_actor_sees_alone(preset):
     actor = found.learner.actor
     assert actor.privileged_groups == ("privileged",)
     assert actor.encoder_dim == found.learner.critic.encoder_dim
-    assert shipped_start(found.learner) == shipped_start(usual.learner)
-    blind = replace(actor, privileged_groups=(), encoder_dim=64)
+    assert shipped_start(found.learner) == shipped_start(usual.learner) is not None
+    # Nobody knows the mirror image of an instance.
+    mirror = usual.learner.actor.symmetric
+    assert not actor.symmetric and mirror == (preset == "laptop")
+    blind = replace(actor, privileged_groups=(), encoder_dim=64, symmetric=mirror)
     assert replace(found, learner=replace(found.learner, actor=blind)) == usual

@@ -32,7 +32,7 @@ from horizon_rl.training.protocols import Iteration
 PAPER = paper_catalogue()
 
 
-@pytest.mark.parametrize("policy", ["mlp", "transformer"])
+@pytest.mark.parametrize("policy", ["mlp", "transformer", "symmetric"])
 def test_resumed_in_mid_phase_equals_uninterrupted_to_the_bit(policy, tmp_path):
     cfg = tiny(policy, method="base")
     whole, cut = create(cfg, tmp_path / "whole"), create(cfg, tmp_path / "cut")

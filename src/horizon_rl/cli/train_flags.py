@@ -40,6 +40,9 @@ ADVANCED = (
     *("rollback_rate", "linear_phases", "keep_checkpoints"),
 )
 
+SMOKE_TABLE = 4
+"""Scenarios a column after the smallest run, which is there to see that all works."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCmd:
@@ -49,8 +52,8 @@ class TrainCmd:
     """
 
     preset: Preset = "laptop"
-    """smoke: seconds; laptop: minutes on two cores; gpu: short phases of the
-    paper's worlds; paper: the paper's tables, 500 iterations a phase."""
+    """smoke: within a minute, to see that all works; laptop: minutes on two cores; gpu:
+    short phases of the paper's worlds; paper: its tables, 500 iterations a phase."""
     policy: PolicyKind | None = None
     """The actor: transformer, mlp, or oracle, which is the preset's usual one and sees
     the parameters of its instance; without it, mlp for smoke and laptop, else the
@@ -73,7 +76,7 @@ class TrainCmd:
     each takes the GPU of its own number."""
     table: NumScenarios = 128
     """Scenarios a column of the table at the end, which compares the run's end with its
-    start out of distribution; 0: no table."""
+    start out of distribution; smoke has 4 unless told; 0: no table."""
     wandb: bool = False
     """Send metrics to Weights & Biases too (needs `pip install wandb`)."""
     film: bool = False
@@ -84,6 +87,7 @@ class TrainCmd:
 def default(args: Sequence[str]) -> TrainCmd:
     """Return the defaults that --preset, --policy or --resume in `args` ask for."""
     chosen, _ = _decisive_flags().parse_known_args(args)
+    table = TrainCmd.table
     if chosen.resume and (chosen.preset or chosen.policy):
         raise InputError("--resume goes on with a run: leave out --preset and --policy")
     if chosen.resume:
@@ -95,10 +99,15 @@ def default(args: Sequence[str]) -> TrainCmd:
         preset = chosen.preset or TrainCmd.preset
         usual = "mlp" if chosen.method == GRAM else preset_policy(preset)
         cfg = preset_cfg(preset, chosen.policy or usual)
+        table = SMOKE_TABLE if preset == "smoke" else table
+        if chosen.method == GRAM:
+            # Its actor is its own; a mirror that is asked for is refused.
+            actor = replace(cfg.learner.actor, symmetric=False)
+            cfg = replace(cfg, learner=replace(cfg.learner, actor=actor))
     if chosen.minutes and not chosen.steps:
         # Whoever asks for minutes wants them all, however many env steps they are.
         cfg = replace(cfg, steps=0)
-    return TrainCmd(cfg=cfg)
+    return TrainCmd(cfg=cfg, table=table)
 
 
 @cache  # A grid asks for every one of its runs.

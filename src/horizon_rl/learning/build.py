@@ -25,6 +25,7 @@ from horizon_rl.learning.gram_steps import (
     ContextSteps,
     HistorySteps,
 )
+from horizon_rl.learning.mirror import Mirror
 from horizon_rl.learning.networks import Actor, PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
@@ -178,9 +179,18 @@ def build_actor(
     _check_groups(
         observations, cfg.obs_groups, (*cfg.obs_groups, *cfg.privileged_groups)
     )
+    view = _build_mirror() if cfg.symmetric else None
     if isinstance(cfg, MlpCfg):
-        return Actor(observations, num_actions, cfg, cfg.hidden_dims, cfg.activation)
-    return TransformerActor(observations, num_actions, cfg, num_steps)
+        layers = cfg.hidden_dims, cfg.activation
+        return Actor(observations, num_actions, cfg, *layers, view)
+    return TransformerActor(observations, num_actions, cfg, num_steps, view)
+
+
+def _build_mirror() -> Mirror:
+    # Only here does learning know whom it teaches.
+    from horizon_rl.task.mirror import ACTION, OBSERVATION
+
+    return Mirror(OBSERVATION, ACTION)
 
 
 def _check_minibatches(num_envs: int, cfg: PpoCfg) -> None:

@@ -34,6 +34,17 @@ class AnyActorCfg(Bounded):
     oracle, which knows the instance and cannot be deployed."""
     encoder_dim: Width = 64
     """Width of the layer that encodes the privileged groups, if there are any."""
+    symmetric: bool = False
+    """Look at every world also in a mirror, left and right swapped, and take the mean of
+    both actions. Acting and learning see twice the inputs."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.symmetric and (self.privileged_groups or self.obs_groups != ("actor",)):
+            raise InputError(
+                "a symmetric actor reads the observations 'actor' alone: of others the "
+                "mirror image is not known"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,11 +257,12 @@ class LearnerCfg:
     update, or both. It rounds differently."""
 
     def __post_init__(self):
-        is_plain = isinstance(self.actor, MlpCfg) and not self.actor.privileged_groups
-        if self.algorithm == "gram" and not is_plain:
+        actor = self.actor
+        is_special = actor.privileged_groups or actor.symmetric
+        if self.algorithm == "gram" and (is_special or not isinstance(actor, MlpCfg)):
             raise InputError(
                 "GRAM's actor is an MLP that learns about its instance from a latent; "
-                "accepted: --policy mlp"
+                "accepted: --policy mlp, not symmetric"
             )
 
     def compiles(self, part: Literal["task", "update"]) -> bool:

@@ -54,12 +54,22 @@ class Cache:
         num_inputs: int,
         room: int,
         device: torch.device,
+        views: int = 1,
     ):
-        """Make room for so many steps of worlds that have no past."""
+        """Make room for so many steps of worlds that have no past.
+
+        Args:
+            cfg: Layers, heads and window.
+            num_worlds: How many.
+            num_inputs: Numbers that the actor reads of a world.
+            room: Steps until it must be filled again.
+            device: Where.
+            views: Times that the actor sees a world, with keys and values each time.
+        """
         self.num_worlds, self.reach, self.window = num_worlds, cfg.reach, cfg.window
         self.num_steps = 0
         """Steps added since it was filled."""
-        shape = (num_worlds, cfg.num_heads, cfg.window + 1, cfg.head_dim)
+        shape = (views * num_worlds, cfg.num_heads, cfg.window + 1, cfg.head_dim)
         layers = range(cfg.num_layers)
         self.raw = torch.zeros(num_worlds, cfg.reach + room, num_inputs, device=device)
         self.keys = [torch.zeros(shape, device=device) for _ in layers]

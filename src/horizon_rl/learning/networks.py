@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from horizon_rl.learning.config import ActorCfg, CriticCfg
 from horizon_rl.learning.history import History, Memory
+from horizon_rl.learning.mirror import OneView
 
 
 class Gaussian(GaussianDistribution):
@@ -46,8 +47,18 @@ class Actor(MLPModel):
         cfg: ActorCfg,
         hidden_dims: tuple[int, ...],
         activation: str = "elu",
+        view: OneView | None = None,
     ):
-        """Build an MLP over the groups of `obs` that the settings name."""
+        """Build an MLP over the groups of `obs` that the settings name.
+
+        Args:
+            obs: What worlds show, for its shapes.
+            num_actions: Width of an action.
+            cfg: What the actor reads, and its noise.
+            hidden_dims: Widths of the hidden layers.
+            activation: Between the layers.
+            view: How it looks at worlds; None: at each as it is.
+        """
         self.privileged_groups = cfg.privileged_groups
         self.encoder_dim = cfg.encoder_dim if cfg.privileged_groups else 0
         super().__init__(
@@ -64,6 +75,7 @@ class Actor(MLPModel):
                 "std_type": cfg.std_parameter,
             },
         )
+        self.view = view or OneView()
         self.num_inputs = self._inputs(obs).shape[-1]
         """Numbers that it reads of a world, those that bypass the normaliser last."""
         if self.encoder_dim:
@@ -75,13 +87,33 @@ class Actor(MLPModel):
         """Whether it knows what only a simulator can tell."""
         return bool(self.privileged_groups)
 
+    def forward(
+        self,
+        obs: TensorDict,
+        masks: Tensor | None = None,
+        hidden_state: HiddenState = None,
+        stochastic_output: bool = False,
+    ) -> Tensor:
+        """Return mean actions [..., n, -]; or sampled ones, and set the distribution."""
+        mean = self.act_on(self.get_latent(obs, masks, hidden_state))
+        if not stochastic_output:
+            return mean
+        assert self.distribution is not None
+        self.distribution.update(mean)
+        return self.distribution.sample()
+
     def get_latent(
         self,
         obs: TensorDict,
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        return self.features(self._inputs(obs))
+        """Return latents [..., views * n, -]."""
+        return self.features(self.view.add_views(self._inputs(obs), dim=-2))
+
+    def act_on(self, latent: Tensor) -> Tensor:
+        """Return mean actions [..., n, -] for the latents of all views."""
+        return self.view.mean_action(self.mlp(latent))
 
     def features(self, raw: Tensor) -> Tensor:
         """Normalise inputs [..., num_inputs], and encode those that are privileged."""

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from horizon_rl.learning.attention import Decoder, rotate, rotation_table, visible
 from horizon_rl.learning.config import TransformerCfg
 from horizon_rl.learning.history import Cache, History
+from horizon_rl.learning.mirror import OneView
 from horizon_rl.learning.networks import Actor
 
 WINDOWS = 4
@@ -38,11 +39,12 @@ class TransformerActor(Actor):
         num_actions: int,
         cfg: TransformerCfg,
         max_steps: int = 24,
+        view: OneView | None = None,
     ):
         """Build the model for the shapes of `obs`, and rollouts of up to `max_steps`."""
         self.latent_dim = cfg.embedding_dim
         # The base class's head is replaced below.
-        super().__init__(obs, num_actions, cfg, hidden_dims=(1,), activation="gelu")
+        super().__init__(obs, num_actions, cfg, (1,), "gelu", view)
         self.cfg, self.max_steps, self.window = cfg, max_steps, cfg.window
         num_features = self.obs_dim + self.encoder_dim
         self.embedding = nn.Linear(num_features, cfg.embedding_dim)
@@ -67,7 +69,7 @@ class TransformerActor(Actor):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        """Return latents: of the next step [n, -], or after a `History` [T, n, -]."""
+        """Return latents of the next step [views * n, -], or after a `History`."""
         raw = self._inputs(obs)
         if hidden_state is not None:
             past = History(*hidden_state)
@@ -109,31 +111,33 @@ class TransformerActor(Actor):
         if memory is None or memory.is_full:
             # Once in `WINDOWS` windows: it embeds a whole reach again.
             memory = self.renew(memory, len(raw), WINDOWS * self.window)
-        return self.mlp(self.step(raw, memory)), memory
+        return self.act_on(self.step(raw, memory)), memory
 
     def renew(self, cache: Cache | None, num_worlds: int, room: int) -> Cache:
         """Free all room of a cache, keeping its past; or make one for `room` steps."""
         if cache is None or cache.num_worlds != num_worlds:
             device = self.embedding.weight.device
-            return Cache(self.cfg, num_worlds, self.num_inputs, room, device)
+            views = self.view.views
+            return Cache(self.cfg, num_worlds, self.num_inputs, room, device, views)
         history = cache.history()
-        cache.fill(history, self.remember(*history))
+        cache.fill(history, self.remember(*self._all_views(history)))
         return cache
 
     @torch.no_grad()
     def step(self, raw: Tensor, cache: Cache) -> Tensor:
-        """Add inputs [n, -] to a cache with room; return this step's latents [n, -]."""
+        """Add inputs [n, -] to a cache with room; return latents [views * n, -]."""
         now = cache.slot
         cache.raw[:, now] = raw
         rotation = self.rotation[:, now : now + 1]
         # As `visible` says: what is held is neither later nor too old.
         held = cache.held(self.slots[: self.cfg.window + 1])
-        mask = (held >= cache.first.clamp(max=now).unsqueeze(1))[:, None, None]
+        first = cache.first.clamp(max=now).repeat(self.view.views)
+        mask = (held >= first.unsqueeze(1))[:, None, None]
 
         def extend(layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
             return cache.add(layer, rotate(keys, rotation), values)
 
-        tokens = self.embed(raw.unsqueeze(1))
+        tokens = self.embed(self.view.add_views(raw, dim=0).unsqueeze(1))
         latent = self.decoder(tokens, rotation, mask, extend).squeeze(1)
         cache.num_steps += 1
         return latent
@@ -141,7 +145,8 @@ class TransformerActor(Actor):
     # Whole rollouts.
 
     def decode(self, raw: Tensor, past: History) -> Tensor:
-        """Return latents [n, T, -] of rollouts [n, T, inputs] that follow a past."""
+        """Return latents [views * n, T, -] of rollouts [n, T, -] that follow a past."""
+        raw, past = self.view.add_views(raw, dim=0), self._all_views(past)
         reach, window = self.cfg.reach, self.cfg.window
         end = reach + raw.shape[1]
         memory = self.remember(past.raw, past.first[:, 0])
@@ -181,6 +186,10 @@ class TransformerActor(Actor):
             slots, rotation, x = slots[window:], rotation[:, window:], x[:, window:]
             x = layer(x, rotation, keys, values, mask)
         return memory
+
+    def _all_views(self, past: History) -> History:
+        repeats = (self.view.views, *[1] * (past.first.ndim - 1))
+        return History(self.view.add_views(past.raw, 0), past.first.repeat(repeats))
 
     def embed(self, raw: Tensor) -> Tensor:
         """Return tokens [..., dim] of raw inputs [..., inputs]."""

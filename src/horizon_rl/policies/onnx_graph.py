@@ -36,8 +36,9 @@ class OnnxTransformer(nn.Module):
         super().__init__()
         cfg = actor.cfg
         self.window = cfg.window
-        shape = (1, cfg.num_layers, 2, cfg.num_heads, cfg.window, cfg.head_dim)
-        self.cache_shape = shape
+        self.view = copy.deepcopy(actor.view)
+        heads = (cfg.num_heads, cfg.window, cfg.head_dim)
+        self.cache_shape = (actor.view.views, cfg.num_layers, 2, *heads)
         self.normalizer = copy.deepcopy(actor.obs_normalizer)
         self.embedding = copy.deepcopy(actor.embedding)
         self.decoder = copy.deepcopy(actor.decoder)
@@ -53,7 +54,8 @@ class OnnxTransformer(nn.Module):
 
         Args:
             obs: [1, inputs] raw observation.
-            cache: [1, layers, 2, heads, window, head_dim] keys and values; zeros first.
+            cache: [views, layers, 2, heads, window, head_dim] keys and values; zeros
+                first.
             valid: [1] integer, steps remembered; 0 begins an episode.
 
         Returns:
@@ -70,9 +72,10 @@ class OnnxTransformer(nn.Module):
             caches.append(torch.stack((keys[:, :, 1:], values[:, :, 1:]), dim=1))
             return rotate(keys, self.rotation), values
 
-        tokens = self.embedding(self.normalizer(obs)).unsqueeze(1)
+        seen = self.view.add_views(obs, dim=0)
+        tokens = self.embedding(self.normalizer(seen)).unsqueeze(1)
         latent = self.decoder(tokens, self.rotation[:, window:], mask, extend)
-        action = self.head(latent.squeeze(1))
+        action = self.view.mean_action(self.head(latent.squeeze(1)))
         return action, torch.stack(caches, dim=1), (valid + 1).clamp(max=window)
 
 
@@ -86,13 +89,14 @@ class OnnxMlp(nn.Module):
 
     def __init__(self, actor: Actor):
         super().__init__()
-        self.act = actor.as_onnx(verbose=False)
+        self.act, self.view = actor.as_onnx(verbose=False), copy.deepcopy(actor.view)
 
     def forward(
         self, obs: Tensor, cache: Tensor, valid: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Act once; `cache` [1, 1] comes back as it is, `next_valid` [1] is 0."""
-        return self.act(obs), cache.clone(), (valid + 1).clamp(max=0)
+        action = self.view.mean_action(self.act(self.view.add_views(obs, dim=0)))
+        return action, cache.clone(), (valid + 1).clamp(max=0)
 
 
 class OnnxGram(nn.Module):

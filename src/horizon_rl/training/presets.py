@@ -47,6 +47,7 @@ def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
             cfg.learner.actor,
             privileged_groups=critic.privileged_groups,
             encoder_dim=critic.encoder_dim,
+            symmetric=False,
         )
         return replace(cfg, learner=replace(cfg.learner, actor=actor))
     match preset:
@@ -67,12 +68,14 @@ def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
 def shipped_start(learner: LearnerCfg) -> str | None:
     """Name the shipped policy that has these networks, or None where none has them.
 
-    An oracle starts from what it would be if it saw no instance.
+    An oracle starts from what it would be if it saw no instance, a symmetric actor from
+    what it would be without the mirror.
     """
     starts = {"base-mlp": _small_learner("mlp"), "base": _paper_learner("transformer")}
     for name, shipped in starts.items():
         sees = shipped.actor.privileged_groups, shipped.actor.encoder_dim
         blind = replace(learner.actor, privileged_groups=sees[0], encoder_dim=sees[1])
+        blind = replace(blind, symmetric=shipped.actor.symmetric)
         if (blind, learner.critic) == (shipped.actor, shipped.critic):
             return name
     return None
@@ -113,6 +116,9 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
 
 def _laptop(policy: PolicyKind) -> TrainCfg:
     """Balance physics and learning on two cores: small nets, short episodes."""
+    learner = _small_learner(policy)
+    # Twice the views of few worlds: docs/studies/2026-11-18-mirror.md.
+    learner = replace(learner, actor=replace(learner.actor, symmetric=True))
     return TrainCfg(
         num_envs=256,
         phase_iterations=96,
@@ -124,7 +130,7 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
         stagger=True,
         steps=6_200_000,
         task=_short_task(6.0),
-        learner=_small_learner(policy),
+        learner=learner,
     )
 
 
