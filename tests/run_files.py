@@ -9,7 +9,8 @@ from horizon_rl.cli import main
 from horizon_rl.curriculum import CheckpointRef, Curriculum, Evidence, Paper
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.runs.journal import create_curriculum
-from horizon_rl.support.records import dumps, encode
+from horizon_rl.runs.lines import to_line
+from horizon_rl.support.records import encode
 
 # An iteration is 4 x 5 x 2 = 40 steps.
 TRAIN = {
@@ -78,14 +79,14 @@ def write_times(run: Path, num_phases: int = 4, seconds: float = 10.0) -> None:
     parts = {"train_s": 0.7 * seconds, "probe_s": 0.2 * seconds}
     parts["settle_s"] = 0.1 * seconds
     lines = [{"phase": phase, **parts} for phase in range(num_phases)]
-    (run / "times.jsonl").write_text("".join(f"{dumps(x)}\n" for x in lines))
+    (run / "times.jsonl").write_bytes(b"".join(map(to_line, lines)))
 
 
 def write_metrics(run: Path, phase: int = 4, count: int = 2, first: int = 12) -> None:
     """Add iterations of a phase; to a new file, those of the phases before it too."""
     file = run / "metrics.jsonl"
     begun = first if file.exists() else 1
-    with open(file, "a") as opened:
+    with open(file, "ab") as opened:
         for number in range(begun, first + count):
             line = {
                 **{
@@ -97,7 +98,7 @@ def write_metrics(run: Path, phase: int = 4, count: int = 2, first: int = 12) ->
                 **{"episode_length": 0.9, "tracking_error": 0.31},
                 "figures": {"entropy": -2.2},
             }
-            opened.write(dumps(line) + "\n")
+            opened.write(to_line(line))
 
 
 def status(capsys, *args) -> str:

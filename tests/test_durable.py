@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+from threading import Thread
 
 import pytest
 
@@ -120,3 +121,34 @@ def test_one_of_two_creates_a_file_where_there_are_no_hard_links(
 
     monkeypatch.setattr(os, "link", refuse)
     test_only_one_of_two_creates_a_file(tmp_path)
+
+
+def test_start_waits_for_one_that_has_only_made_the_journals_name(
+    tmp_path, monkeypatch
+):
+    """Without hard links the journal is empty for a moment: it is no leftover then."""
+    pytest.importorskip("fcntl")
+    replace, others = os.replace, []
+
+    def start() -> None:
+        try:
+            make_run_directory(tmp_path, "journal")
+        except InputError as error:
+            others.append(str(error))
+
+    thread = Thread(target=start)
+
+    def replace_later(aside, path):
+        thread.start()
+        thread.join(0.3)
+        replace(aside, path)
+
+    def refuse(*args):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "replace", replace_later)
+    create_file(tmp_path / "journal", b"first")
+    thread.join()
+    assert len(others) == 1 and "already holds a run" in others[0]
+    assert (tmp_path / "journal").read_bytes() == b"first"

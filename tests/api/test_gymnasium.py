@@ -1,5 +1,6 @@
 """The environment in Gymnasium."""
 
+import os
 import re
 import subprocess
 import sys
@@ -38,6 +39,16 @@ def test_gymnasiums_checker_is_content():
 )
 def test_name_is_known_once_both_are_imported(imports):
     code = f"{imports}; print(gymnasium.spec('{ENV_ID}').id)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == f"{ENV_ID}\n", run.stderr
+
+
+@pytest.mark.parametrize("imports", ["horizon_rl, gymnasium", "gymnasium"])
+def test_name_with_its_module_is_known_in_any_order(imports):
+    name = f"horizon_rl.api.gymnasium:{ENV_ID}"
+    page = (Path(__file__).parents[2] / "docs" / "gymnasium.md").read_text()
+    assert name in page
+    code = f"import {imports}; print(gymnasium.make('{name}').spec.id)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == f"{ENV_ID}\n", run.stderr
 
@@ -90,6 +101,28 @@ def test_ends_are_reported_where_they_are():
     assert info["final_obs"][0] is None and info["final_obs"][1].shape == (45,)
     assert info["final_info"]["episode_length"].tolist() == [0, step, 0]
     assert info["final_info"]["episode_return"][1] == pytest.approx(total)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_asynchronous_vector_env_does_not_wait_for_threads_that_are_gone():
+    # Its own process: threads, and a fork that may hang.
+    code = f"""
+import gymnasium, horizon_rl, torch
+torch.ones(500, 500) @ torch.ones(500, 500)
+env = gymnasium.make("{ENV_ID}")
+env.reset(seed=0)
+env.step(env.action_space.sample())
+kwargs = dict(vectorization_mode="async", vector_kwargs=dict(context="fork"))
+envs = gymnasium.make_vec("{ENV_ID}", num_envs=2, **kwargs)
+envs.reset(seed=0)
+print(envs.step(envs.action_space.sample())[0].shape)
+envs.close()
+"""
+    env = os.environ | {"OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    assert run.stdout == "(2, 45)\n", run.stderr
 
 
 def test_seeds_repeat_and_differ():

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,11 @@ def test_levels_are_how_wide_physics_is():
         ({"levels": 2.0}, "2"),
         ({"levels": "mass"}, "not of the form group=number"),
         ({"catalogue": "no.toml"}, "cannot read catalogue"),
+        ({"num_envs": "4"}, "num_envs is '4'; accepted: whole numbers, 1.."),
+        ({"num_threads": "x"}, "num_threads is 'x'; accepted: whole numbers"),
+        ({"terrain": "stairs"}, "terrain is 'stairs'; accepted: a number, 0..1"),
+        ({"levels": [0.5]}, r"levels is \[0.5\]; accepted: a number, 0..1"),
+        ({"levels": {"mass": "x"}}, "level mass is 'x'; accepted: a number, 0..1"),
     ],
 )
 def test_bad_settings_are_refused(options, message):
@@ -217,7 +223,32 @@ def test_bad_actions_are_refused():
         env.step(np.zeros(12))
 
 
+def test_bad_commands_are_refused_and_close_does_no_harm():
+    env = hz.make_env(num_envs=2, num_threads=1)
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"shape \(2,\); accepted: \(3,\) or \(2, 3\)"):
+        env.drive([0.8, 0.0])
+    for command in ([0.8, 0.0, 0.0], [[0.8, 0.0, 0.0]] * 2):
+        assert env.drive(command).shape == (2, 45)
+    env.close()
+    env.close()
+
+
+@pytest.mark.parametrize("robots", [[5, 7], [0, 1], [1.0, 0.0]])
+def test_numbers_of_robots_are_no_mask(robots):
+    policy = hz.load("base-mlp")
+    policy(observations(2))
+    with pytest.raises(InputError, match="accepted: True or False for each robot"):
+        policy.reset(robots)
+
+
 # Evaluation and training.
+
+
+@pytest.mark.parametrize("severity", ["0.5", [0.5]])
+def test_severity_that_is_no_number_is_refused(severity):
+    with pytest.raises(InputError, match="accepted: a number, 0..1"):
+        hz.evaluate("stand", severity=severity, episodes=1)
 
 
 def test_evaluation_is_that_of_the_command(tmp_path, monkeypatch, capsys):
@@ -236,6 +267,9 @@ def test_evaluation_is_that_of_the_command(tmp_path, monkeypatch, capsys):
     assert list(result.success) == ["a"] and len(result.episodes["a"]) == 3
     assert "base-mlp in mine (dev)" in str(result)
     assert "| a |" in result._repr_markdown_()
+    # Columns as the command line writes them.
+    assert list(hz.evaluate("base-mlp", "mine.toml", columns="a").success) == ["a"]
+    assert set(hz.evaluate("stand", "mine.toml", columns="a,b").success) == {"a", "b"}
 
 
 def test_function_can_be_evaluated(tmp_path):
@@ -246,6 +280,11 @@ def test_function_can_be_evaluated(tmp_path):
         lambda obs: np.zeros((len(obs), 12)), str(tmp_path / "mine.toml")
     )
     assert result.record["policy"] == "<lambda>"
+
+
+def test_settings_of_a_training_are_no_name():
+    with pytest.raises(InputError, match="cfg is 'laptop'; accepted: a TrainCfg"):
+        hz.train("laptop")  # pyright: ignore[reportArgumentType]
 
 
 def test_training_yields_its_events_and_can_be_resumed(tmp_path):
@@ -275,3 +314,23 @@ def test_run_that_stands_there_is_refused(tmp_path):
     hz.train(cfg, path=tmp_path / "run", device="cpu").run.close()
     with pytest.raises(InputError):
         hz.train(cfg, path=tmp_path / "run", device="cpu")
+
+
+def test_code_of_a_strangers_run_is_trusted_by_an_argument(tmp_path, monkeypatch):
+    from horizon_rl.support.trust import require_trust
+    from horizon_rl.training.run import Run
+
+    monkeypatch.setenv("HORIZON_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "code.py").write_text("def loosen(): ...\n")
+
+    def resume(path, *, device, trust):
+        if not trust:
+            require_trust(path, [f"{tmp_path / 'code.py'}:loosen"])
+        return SimpleNamespace(path=path)
+
+    monkeypatch.setattr(Run, "resume", resume)
+    with pytest.raises(InputError, match="then pass trust=True$"):
+        hz.train(resume=tmp_path)
+    assert hz.train(resume=tmp_path, trust=True).path == tmp_path
+    with pytest.raises(InputError, match="trust goes with resume"):
+        hz.train(trust=True)

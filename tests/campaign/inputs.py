@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 from tests.campaign.mutations import (
+    forge_external,
     forge_json,
     forge_record,
     mutate_bytes,
@@ -58,6 +59,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     run_kinds = make_run_kinds(folder, results)
     run_sound("export", "base-mlp", folder / "sealed.onnx")
     open_onnx(folder / "sealed.onnx", folder / "open.onnx")
+    split_onnx(folder / "open.onnx", folder / "split.onnx")
     catalogue = folder / "catalogue.toml"
     catalogue.write_text((ROOT / "src/horizon_rl/domains/paper.toml").read_text())
     robot = folder / "robot.xml"
@@ -149,6 +151,9 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         "ONNX, foreign": Kind(
             folder / "open.onnx", act("open.onnx"), mutate_bytes, False, 6
         ),
+        "ONNX with external data": Kind(
+            folder / "split.onnx", act("split.onnx"), forge_external, False, 6
+        ),
         "cached results": Kind(cached, kept, mutate_bytes, True),
         "catalogue": Kind(catalogue, drawn, mutate_text, False, 9),
         "suite": Kind(suite, frozen, mutate_text, False, 14),
@@ -215,3 +220,16 @@ def open_onnx(sealed: Path, file: Path) -> None:
     model = onnx.load(sealed)
     del model.metadata_props[:]
     onnx.save(model, file)
+
+
+def split_onnx(whole: Path, file: Path) -> None:
+    """Write a policy with all its weights in another file."""
+    import onnx
+
+    onnx.save(
+        onnx.load(whole),
+        file,
+        save_as_external_data=True,
+        location="weights.bin",
+        size_threshold=0,
+    )

@@ -26,6 +26,8 @@ NUMBERS = (
     *('"x"', "[]", "{}", "null", "[" * 2000, "[1, 2]", '"\\ud800"', '"\\u0000"', '""'),
 )
 """What may stand in the place of a number."""
+LOCATIONS = ("", ".", "..", "/etc/passwd", "../x", "\x00", "x" * 5000, "no.bin")
+"""What may stand in the place of a file's name."""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -97,6 +99,27 @@ def forge_json(content: bytes, rng: random.Random) -> bytes:
     data = json.loads(content)
     _alter(data, rng)
     return json.dumps(data).encode()
+
+
+def forge_external(content: bytes, rng: random.Random) -> bytes:
+    """Alter where an ONNX file says that one of its tensors lies, or some bytes."""
+    if rng.random() < 0.3:
+        return mutate_bytes(content, rng)
+    import onnx
+
+    model = onnx.load_model_from_string(content)
+    tensor = rng.choice([x for x in model.graph.initializer if x.external_data])
+    entry = rng.choice(tensor.external_data)
+    kind = rng.random()
+    if kind < 0.15:
+        tensor.external_data.remove(entry)
+    elif kind < 0.25:
+        tensor.dims[:] = rng.choice(([-1], [0], [7], [10**9, 10**9], []))
+    elif entry.key == "location":
+        entry.value = rng.choice(LOCATIONS)
+    else:
+        entry.value = rng.choice(NUMBERS)
+    return model.SerializeToString()
 
 
 def _replace(text: str, kind: re.Pattern, by: str, rng: random.Random) -> str:

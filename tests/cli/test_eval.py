@@ -354,7 +354,8 @@ MINE = ("--suite", "mine.toml")
             ["stand", *MINE, "--episodes", "5"],
             "--episodes is 5; accepted: whole numbers, 1..4",
         ),
-        (["stand", *MINE, "--episodes", "0"], "--episodes is 0"),
+        (["stand", *MINE, "--episodes", "0"], "is 0; accepted: whole numbers, 1..1"),
+        (["stand", *MINE, "--episodes", "-3"], "is -3; accepted: whole numbers, 1..1"),
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
         (["stand", *MINE, "--columns", "plain,haevy"], "did you mean 'heavy'"),
         (

@@ -1,5 +1,6 @@
 """Flags, their help, and files of settings."""
 
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -87,6 +88,22 @@ def test_file_may_hold_what_has_no_default_and_paths(capsys):
     assert found["policies"] == ["a", "b"] and found["severity"] == [0.5]
     assert found["json"] == "x.json"
     assert settings(capsys, "eval", "c", "--config", "e.toml")["policies"] == ["c"]
+
+
+@pytest.mark.parametrize("words", [("1", "0"), ("1", "0", "x"), ("1", "0", "0", "0")])
+def test_wrong_values_are_answered_without_names_of_python(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["play", "core", "--command", *words])
+    err = capsys.readouterr().err
+    assert exit_.value.code == 2
+    assert f"accepted: FLOAT FLOAT FLOAT; found: {' '.join(words)}" in err
+    assert not re.search(r"typing|Within|tuple|\[/?bold", err)
+
+
+def test_smallest_preset_has_a_small_table(capsys):
+    assert settings(capsys, "train", "--preset", "smoke")["table"] == 4
+    assert settings(capsys, "train", "--preset", "smoke", "--table", "9")["table"] == 9
+    assert settings(capsys, "train")["table"] == 128
 
 
 def test_printing_runs_nothing(capsys):

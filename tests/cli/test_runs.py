@@ -100,6 +100,31 @@ def test_checkpoints_of_a_run_are_listed_with_what_they_cost(run, capsys):
     assert all(Path(c["path"]).is_dir() for c in found)
 
 
+def test_rehearsal_is_said_to_have_no_weights(tmp_path, capsys):
+    rehearsal = str(tmp_path / "rehearsal")
+    assert main(["rehearse", "--seed", "1", "--run", rehearsal, "--json"]) == 0
+    capsys.readouterr()
+    assert main(["runs", rehearsal]) == 0
+    out = capsys.readouterr().out
+    assert "A rehearsal has no weights" in out and "takes a policy" not in out
+
+
+def test_shipped_run_is_found_by_its_name(capsys):
+    assert main(["runs", "core"]) == 0
+    out = capsys.readouterr().out
+    assert "35 on record, which are not kept." in out
+    assert "takes the path" not in out, "there is none"
+
+
+def test_note_fits_a_narrow_terminal(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 50
+    assert "horizon status RUN tells" in " ".join(lines)
+
+
 def test_folder_without_runs_is_refused(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 2
     assert "there is no run under" in capsys.readouterr().err
@@ -112,5 +137,5 @@ def test_altered_table_is_left_out_and_named_by_verify(run):
     with pytest.warns(UserWarning, match=r"results.json is damaged"):
         assert read_results(run) is None
     _, findings = verify_run(run / "journal.jsonl")
-    (problem,) = next(f for f in findings if f.part == "telemetry").problems
-    assert "results.json" in problem
+    problems = next(f for f in findings if f.part == "telemetry").problems
+    assert any("results.json is damaged" in problem for problem in problems)

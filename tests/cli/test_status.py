@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -74,6 +75,20 @@ def test_finished_rehearsal(rehearsal, capsys):
     assert data["checkpoint"]["exists"]
     for key in ("progress", "times", "budget", "proposal", "resume"):
         assert data[key] is None
+
+
+def test_board_and_end_of_a_rehearsal_say_the_same_of_rollbacks(tmp_path, capsys):
+    path = str(tmp_path / "held")
+    assert main(["rehearse", "--seed", "1", "--run", path]) == 0
+    ended = " ".join(capsys.readouterr().out.split())
+    words = "20% undone by rollbacks, with the phases held before them"
+    assert f"{words}." in ended
+    assert re.search(rf"^env steps +{words}", status(capsys, path), re.M)
+
+
+def test_shipped_run_is_not_called_damaged(capsys):
+    out = status(capsys, "core")
+    assert "phase-00034, not kept" in out and "missing" not in out
 
 
 def test_json_has_the_documented_keys(rehearsal, run, capsys):

@@ -26,6 +26,7 @@ from horizon_rl.runs.paths import checkpoint_folder
 from horizon_rl.runs.results import read_results
 from horizon_rl.support.errors import NonFiniteError
 from horizon_rl.training.run import Run
+from run_files import stop
 from waiting import wait_for
 
 TINY = [
@@ -80,6 +81,15 @@ def test_table_is_left_out_where_the_run_s_start_was_deleted(run, capsys):
     out = capsys.readouterr().out
     assert "No table of success before and after" in out
     assert f"Checkpoint: {committed_folder(run)}" in out
+
+
+def test_folder_with_a_run_is_refused_with_the_command_that_goes_on(tmp_path, capsys):
+    run = stop(tmp_path / "run", ranks=1)
+    assert main([*TINY, "--run", str(run)]) == 2
+    err = capsys.readouterr().err
+    assert (
+        f"already holds a run: go on with it by horizon train --resume {run}, or" in err
+    )
 
 
 def test_tensorboard_gets_levels_coverage_gates_and_verdicts(run):

@@ -1,6 +1,7 @@
 """`horizon verify`: every file of a run, damaged or not."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,8 @@ pytest.importorskip("torch")
 from horizon_rl.cli import main
 from horizon_rl.policies.shipped import model_names, shipped_runs
 from horizon_rl.runs.journal import committed_folder
+
+OLD_RUNS = Path(__file__).parents[1] / "fixtures" / "runs-schema-1"
 
 
 @pytest.fixture
@@ -89,6 +92,67 @@ def test_start_of_a_run_that_has_committed_nothing_must_be_there(run, capsys):
     shutil.rmtree(run / "checkpoints")
     _, found = verify(capsys, run)
     assert "initial is missing" in found["checkpoints"]["problems"][0]
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("names", "part"),
+    [
+        (["evidence"], "evidence"),
+        (["evidence/phase-00001.npz"], "evidence"),
+        (["metrics.jsonl", "times.jsonl"], "telemetry"),
+        (["times.jsonl"], "telemetry"),
+        # As in a run that comes with the package, which this one does not.
+        (["checkpoints", "metrics.jsonl"], "checkpoints"),
+    ],
+)
+def test_what_is_missing_is_a_problem(run, names, part, capsys):
+    for name in names:
+        remove(run / name)
+    code, found = verify(capsys, run)
+    assert code == 1
+    assert "missing" in found[part]["problems"][0]
+    assert found[part]["sound"] < found[part]["total"]
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "times.jsonl"])
+def test_telemetry_that_was_emptied_is_missing(run, name, capsys):
+    (run / name).write_bytes(b"")
+    code, found = verify(capsys, run)
+    assert code == 1 and found["telemetry"]["sound"] == 1
+    assert f"{name} is missing or empty" in found["telemetry"]["problems"][0]
+
+
+def test_missing_file_does_not_hide_what_was_altered_in_the_next(run, capsys):
+    (run / "evidence/phase-00000.npz").unlink()
+    file = run / "evidence/phase-00001.npz"
+    with np.load(file) as arrays:
+        altered = {k: v * 0 if "error" in k else v for k, v in arrays.items()}
+    np.savez_compressed(file, **altered)
+    code, found = verify(capsys, run)
+    assert code == 1
+    assert "phase-00000.npz is missing" in found["evidence"]["problems"][0]
+    assert "phase 1: " in found["verdicts"]["problems"][0]
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "times.jsonl"])
+def test_checksums_that_were_taken_out_are_missed(run, name, capsys):
+    text = re.sub(r',"crc":"[0-9a-f]*"', "", (run / name).read_text())
+    (run / name).write_text(text.replace('"train_s":0', '"train_s":9999'))
+    code, found = verify(capsys, run)
+    assert code == 1
+    assert f"{name}: " in found["telemetry"]["problems"][0]
+
+
+@pytest.mark.parametrize("name", ["training", "clock", "transformer"])
+def test_run_of_an_older_version_is_sound_and_its_bare_lines_are_named(name, capsys):
+    code, found = verify(capsys, OLD_RUNS / name)
+    assert code == 0
+    assert all(x["sound"] == x["total"] > 0 for x in found.values())
+    assert "none in metrics.jsonl, times.jsonl" in found["telemetry"]["by"]
 
 
 def test_altered_journal_is_refused_with_its_line(run, capsys):

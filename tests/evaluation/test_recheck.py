@@ -80,6 +80,16 @@ def test_missing_probe_is_a_disagreement_and_a_missing_file_is_not():
     assert (found.checked, found.agreed, found.disagreements) == (1, 1, ())
 
 
+def test_missing_predecessor_does_not_hide_a_phases_own_numbers():
+    run = make_run(first(), phase(), phase(checkpoint=0.25))
+    altered = {**run.evidence[2], "window_error": run.evidence[2]["window_error"] * 0.0}
+    found = recheck(replace(run, evidence={0: run.evidence[0], 2: altered}))
+    (complaint,) = found.disagreements
+    assert complaint.phase == 2
+    assert complaint.what == "tracking_error is 0.2, its episodes say 0"
+    assert (found.checked, found.agreed) == (1, 1)
+
+
 # HORIZON's gates: a test of length, every size of body, level 0.
 
 GOVERNOR = Horizon(
@@ -182,3 +192,20 @@ def test_scouts_that_are_not_on_file_are_missed():
     assert complaint.what == (
         f"{BEYOND} 1_length is 0.4, its episodes say not measured"
     )
+
+
+@pytest.mark.parametrize("missing", range(6))
+def test_sound_phases_of_a_governed_run_agree_beside_a_missing_one(missing):
+    run = govern(
+        start(),
+        leap(),
+        leap(70.0),
+        leap(70.0, within=90.0),  # A part is committed,
+        measured(leap()),  # which is measured now.
+        leap(large=0.05),
+        leap(anchor=0.05),
+    )
+    kept = {k: v for k, v in run.evidence.items() if k != missing}
+    found = recheck(replace(run, evidence=kept))
+    assert found.disagreements == ()
+    assert found.agreed == found.checked < 7

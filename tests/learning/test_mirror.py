@@ -107,8 +107,11 @@ def test_update_finds_the_policy_that_acted_and_learns(cfg):
 
 
 def test_whoever_sees_what_has_no_known_image_is_refused():
-    for inputs in ({"privileged_groups": ("privileged",)}, {"obs_groups": ("critic",)}):
+    for changes in (
+        {"privileged_groups": ("privileged",)},
+        {"obs_groups": ("critic",)},
+    ):
         with pytest.raises(InputError, match="mirror image is not known"):
-            MlpCfg(symmetric=True, **inputs)
+            replace(MlpCfg(symmetric=True), **changes)
     with pytest.raises(InputError, match="not symmetric"):
         LearnerCfg(actor=MlpCfg(symmetric=True), algorithm="gram", gram=GramCfg())

@@ -15,6 +15,7 @@ from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.onnx import OnnxPolicy
 from horizon_rl.policies.onnx_graph import export_onnx
 from horizon_rl.support.errors import InputError
+from small_checkpoints import ACTORS
 
 
 def write_onnx(path: Path, inputs, outputs, nodes, constants=()) -> Path:
@@ -48,7 +49,7 @@ def counter(path: Path, worlds: int | str = 1, names=("h", "next_h")) -> Path:
     return write_onnx(path, inputs, outputs, nodes, constants)
 
 
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+@pytest.mark.parametrize("kind", ACTORS)
 def test_exported_file_acts_as_the_checkpoint(
     make_checkpoint, tmp_path, random_obs, kind
 ):

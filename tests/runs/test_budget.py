@@ -1,5 +1,7 @@
 """Budgets: what is spent, and which was last given."""
 
+import pytest
+
 from horizon_rl.runs.budget import Budget, read_budget, write_budget
 
 
@@ -26,3 +28,12 @@ def test_budget_is_remembered_once_it_is_given(tmp_path):
     assert read_budget(tmp_path) is None
     write_budget(tmp_path, Budget(minutes=0.5))
     assert read_budget(tmp_path) == Budget(minutes=0.5)
+
+
+def test_budget_without_a_checksum_is_read_only_beside_an_old_journal(tmp_path):
+    (tmp_path / "budget.json").write_text('{"steps": 5, "minutes": 0.0}')
+    (tmp_path / "journal.jsonl").write_text('{"schema": 2}\n')
+    assert read_budget(tmp_path) == Budget(steps=5)
+    (tmp_path / "journal.jsonl").write_text('{"schema": 3}\n')
+    with pytest.warns(UserWarning, match="budget.json is damaged"):
+        assert read_budget(tmp_path) is None

@@ -13,6 +13,7 @@ from horizon_rl.runs.paths import (
     BUDGET,
     CHECKPOINTS,
     EVIDENCE,
+    FILMS,
     JOURNAL,
     METRICS,
     TIMES,
@@ -105,6 +106,17 @@ def test_traces_of_a_phase_that_was_not_judged_are_removed(directory):
     lines = (directory.path / METRICS).read_text().splitlines()
     assert [json.loads(line)["phase"] for line in lines] == [0, 0]
     assert len((directory.path / TIMES).read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("folder", ["", CHECKPOINTS, EVIDENCE, FILMS])
+def test_what_a_killed_process_was_writing_is_removed(directory, folder):
+    place = directory.path / folder
+    place.mkdir(exist_ok=True)
+    (place / ".aside-1-file").write_text("half")
+    (place / ".aside-1-folder").mkdir()
+    (place / "mine").write_text("whole")
+    directory.pick_up([])
+    assert [path.name for path in place.iterdir()] == ["mine"]
 
 
 def test_only_the_last_checkpoints_are_kept(directory):

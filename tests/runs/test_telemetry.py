@@ -1,6 +1,7 @@
 """Telemetry that is damaged: it is said, the rest counts, and no run stops for it."""
 
 import json
+import os
 import shutil
 import warnings
 from dataclasses import replace
@@ -13,7 +14,8 @@ from evidence import FALLS, GOOD
 from horizon_rl.curriculum import CheckpointRef, Evidence, Paper
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
-from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.runs.journal import create_curriculum, replay
+from horizon_rl.runs.lines import parse_line, to_line
 from horizon_rl.runs.paths import BUDGET, METRICS, TIMES
 from horizon_rl.runs.read import read_run
 from horizon_rl.support.records import encode
@@ -117,14 +119,67 @@ def test_no_mutation_changes_what_is_shown_without_a_word(run, name):
         assert shown == expected or said, bytes(changed)
 
 
-def test_lines_of_older_versions_have_no_checksum(run):
-    expected, _ = look(run)
+def take_checksums_out(run: Path) -> None:
     for name in (METRICS, TIMES, BUDGET):
         lines = (run / name).read_text().splitlines()
         old = [{k: v for k, v in json.loads(x).items() if k != "crc"} for x in lines]
         text = "".join(json.dumps(line) + "\n" for line in old)
         (run / name).write_text(text.rstrip() if name == BUDGET else text)
+
+
+def test_lines_of_older_versions_have_no_checksum(run):
+    journal = run / "journal.jsonl"
+    header, *lines = journal.read_bytes().splitlines(keepends=True)
+    old = {**parse_line(header, ""), "schema": 2}
+    journal.write_bytes(to_line(old) + b"".join(lines))
+    expected, _ = look(run)
+    take_checksums_out(run)
     assert look(run) == (expected, [])
+
+
+def test_lines_without_a_checksum_are_damaged_where_the_journal_is_newer(run):
+    take_checksums_out(run)
+    _, said = look(run)
+    assert len(said) == 3
+    for name, words in zip((TIMES, METRICS, BUDGET), said, strict=True):
+        assert name in words and "damaged" in words
+    with pytest.warns(UserWarning, match=f"{BUDGET} is damaged"):
+        assert read_run(run / "journal.jsonl").budget == Budget(steps=5000)
+
+
+def as_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+    (file / "mine").touch()
+
+
+def as_loop(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.name)
+
+
+def as_dangling_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("nowhere/to/be/found")
+
+
+@pytest.mark.parametrize("name", [METRICS, TIMES, BUDGET])
+@pytest.mark.parametrize("spoil", [as_folder, as_loop, as_dangling_link])
+def test_run_goes_on_where_telemetry_is_no_file(run, name, spoil):
+    spoil(run / name)
+    assert any(name in words for words in look(run)[1])
+    directory, entries = RunDirectory(run), replay(run / "journal.jsonl").entries
+    with pytest.warns(UserWarning, match=f"{name} cannot be read: it is {name}.damage"):
+        directory.pick_up(entries)
+    # It stays: somebody may have put it there.
+    assert os.path.lexists(run / f"{name}.damaged")
+    directory.write_metrics({"phase": 2, "number": 7})
+    directory.write_times(PhaseTimes(phase=2, train_s=1.0, probe_s=0.0, settle_s=0.0))
+    write_budget(run, Budget(steps=7000))
+    assert (run / name).is_file()
+    spoil(run / name)
+    with pytest.warns(UserWarning, match=f"{name}.damaged1"):
+        directory.pick_up(entries)
 
 
 def test_line_without_a_checksum_does_not_follow_one_that_has_it(run):

@@ -10,7 +10,7 @@ from governed_run import FAILED, GROUPS, HELD, STALLED, START, STUCK, govern, wr
 from horizon_rl.cli import main
 from horizon_rl.curriculum import CurriculumCfg
 from horizon_rl.curriculum.entry import lost_env_steps
-from horizon_rl.show.actions import describe_phases
+from horizon_rl.show.actions import describe_phases, describe_undone
 from horizon_rl.show.board import board, frontier_table
 from horizon_rl.show.report.figures import _checks
 from horizon_rl.show.table import Cell
@@ -106,6 +106,11 @@ def test_phases_are_counted_by_what_became_of_them():
     # The phase on hold before the rollback is lost with it.
     assert lost_env_steps(entries) == 200 and lost_env_steps(entries[:2]) == 0
     assert describe_phases(()) == "0 phases: none judged"
+    assert describe_undone(entries) == (
+        "67% undone by rollbacks, with the phases held before them"
+    )
+    assert describe_undone((entries[0], entries[2])) == "50% undone by rollbacks"
+    assert describe_undone(()) == "0% undone by rollbacks"
 
 
 def test_gate_c_has_a_limit_only_where_it_judged():

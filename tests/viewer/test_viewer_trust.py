@@ -212,6 +212,23 @@ def test_every_request_needs_the_token_and_a_name_of_this_machine(played):
 
 
 @pytest.mark.parametrize(
+    "origin, status",
+    [(None, 200), ("own", 200), ("http://evil.com", 403), ("null", 403)],
+)
+def test_request_of_another_site_is_refused_even_with_the_token(played, origin, status):
+    own = f"127.0.0.1:{played.page.port}"
+    named = f"http://{own}" if origin == "own" else origin
+    asked = http.client.HTTPConnection("127.0.0.1", played.page.port)
+    path = f"/{played.page.url.split('/')[3]}/"
+    asked.request("GET", path, headers={"Origin": named} if named else {})
+    assert asked.getresponse().status == status
+    asked.close()
+    headers = {"Host": own} | ({"Origin": named} if named else {})
+    found = check_request("/t/drive?do=reset", headers, "t", "127.0.0.1")
+    assert (found is None) is (status == 200)
+
+
+@pytest.mark.parametrize(
     "served, asked, allowed",
     [
         ("127.0.0.1", "127.0.0.1:1", True),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.domains import AtLevels, Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.support.bounds import MAX_WORLDS
+from horizon_rl.support.bounds import MAX_THREADS, MAX_WORLDS
 from horizon_rl.support.errors import InputError, needs_extra, require
 
 with needs_extra("train"):
@@ -99,9 +99,17 @@ class NumpyEnv:
             Observations [n, 45] with the command in them.
         """
         env, values = self.torch_env, np.asarray(command, dtype=np.float32)
+        if values.shape not in ((3,), (self.num_envs, 3)):
+            raise InputError(
+                f"a command of shape {values.shape}; accepted: (3,) or "
+                f"{self.num_envs, 3}: forward and left, m/s, and turn, rad/s"
+            )
         wanted = np.broadcast_to(values, (self.num_envs, 3)).copy()
         env.drive(torch.from_numpy(wanted).to(env.device))
         return _numpy(env.get_observations()["actor"])
+
+    def close(self) -> None:
+        """Do nothing: worlds go with the last reference to them. Others have it too."""
 
     @property
     def command(self) -> np.ndarray:
@@ -146,6 +154,7 @@ def make_env(
             one per core.
     """
     require("num_envs", num_envs, 1, MAX_WORLDS, whole=True)
+    require("num_threads", num_threads, 0, MAX_THREADS, whole=True)
     if terrain is not None:
         require("terrain", terrain, 0.0, 1.0)
     if catalogue is None:
@@ -155,9 +164,12 @@ def make_env(
         catalogue = load_catalogue(Path(catalogue))
     if isinstance(levels, Mapping):
         found = dict(levels)
+        for name, level in found.items():
+            require(f"level {name}", level, 0.0, 1.0)
     elif isinstance(levels, str):
         found = catalogue.parse_levels(levels)
     else:
+        require("levels", levels, 0.0, 1.0)
         found = dict.fromkeys(catalogue.names, float(levels))
     if terrain is not None:
         if isinstance(levels, Mapping) and "terrain" in levels:

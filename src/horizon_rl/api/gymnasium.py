@@ -1,5 +1,6 @@
 """The environment for Gymnasium: `gymnasium.make_vec("HorizonVelocity-v0", ...)`."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from horizon_rl.support.errors import needs_extra
 
 with needs_extra("gymnasium"):
     import gymnasium
+    import torch
     from gymnasium.spaces import Box
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
@@ -17,6 +19,8 @@ with needs_extra("gymnasium"):
 LARGEST_ACTION = 10.0
 """Bound of the action space. With 0.25 rad to the unit, targets further off are out of
 any joint's reach; the environment itself does not clip."""
+IMPORTED_BY = os.getpid()
+"""The process that imported torch: another one was forked from it."""
 
 register_env()
 
@@ -28,6 +32,16 @@ def _spaces(num_observations: int, num_actions: int) -> tuple[Box, Box]:
     )
 
 
+def _survive_fork() -> None:
+    """Keep torch to one thread in a process that was forked: the others are gone.
+
+    Gymnasium's AsyncVectorEnv makes an environment before it forks, and torch would wait
+    for the threads of that one without end.
+    """
+    if os.getpid() != IMPORTED_BY:
+        torch.set_num_threads(1)
+
+
 class HorizonGymEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """One robot; an episode that has ended stays so until `reset`."""
 
@@ -36,6 +50,7 @@ class HorizonGymEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def __init__(self, robot: str = "go2", **options: Any):
         """Make a world; `options` are those of `horizon_rl.make_env`."""
+        _survive_fork()
         self.numpy_env = env = make_env(robot, num_envs=1, **options)
         self.observation_space, self.action_space = _spaces(
             env.num_observations, env.num_actions
@@ -68,6 +83,7 @@ class HorizonVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def __init__(self, num_envs: int = 1, robot: str = "go2", **options: Any):
         """Make worlds; `options` are those of `horizon_rl.make_env`."""
+        _survive_fork()
         self.numpy_env = env = make_env(robot, num_envs=num_envs, **options)
         self.num_envs, self.render_mode = num_envs, None
         self.single_observation_space, self.single_action_space = _spaces(

@@ -48,12 +48,18 @@ class NumpyPolicy:
         if mask is None:
             self._policy = self.source.make(self._device)
             self._num_robots = None
-        elif self._num_robots is not None:
-            flags = np.asarray(mask, dtype=bool)
-            if flags.shape != (self._num_robots,):
-                raise InputError(
-                    f"a mask of shape {flags.shape}; accepted: ({self._num_robots},)"
-                )
+            return
+        flags = np.asarray(mask)
+        if self._num_robots is not None and flags.shape != (self._num_robots,):
+            raise InputError(
+                f"a mask of shape {flags.shape}; accepted: ({self._num_robots},)"
+            )
+        if flags.dtype != bool:
+            raise InputError(
+                f"a mask of {flags.dtype}; accepted: True or False for each robot, as in "
+                "`terminated | truncated`, and not their numbers"
+            )
+        if self._num_robots is not None:
             self._policy.reset(torch.from_numpy(flags.copy()).to(self._device))
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:

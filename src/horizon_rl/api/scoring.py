@@ -59,7 +59,7 @@ def evaluate(
     suite: str | Suite = "ood",
     *,
     severity: float | None = None,
-    columns: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
     episodes: int | None = None,
     robot: str | None = None,
     draw: Draw = "dev",
@@ -75,7 +75,7 @@ def evaluate(
         policy: What `load` returns or takes.
         suite: ood, compositions, interventions, robots, field, ground, a .toml file, or a value.
         severity: Level of the groups that columns shift; 1 without it.
-        columns: Which of the suite's to run; without it, all.
+        columns: Which of the suite's to run, "mass,all" or a list; without it, all.
         episodes: Scenarios per column; without it, all, which takes minutes.
         robot: Robot in place of Go2.
         draw: Which scenarios: dev to tune and compare by, test to publish, once.
@@ -87,6 +87,8 @@ def evaluate(
     """
     if isinstance(suite, str):
         suite = load_suite(suite, severity, robot, None, draw)
+    if isinstance(columns, str):
+        columns = tuple(filter(None, columns.split(",")))
     suite = suite.choose(columns) if columns else suite
     cache = ArrayCache(None if fresh else cache_folder())
     evaluator = Evaluator(cache, device, num_threads)

@@ -6,7 +6,7 @@ from pathlib import Path
 from horizon_rl.api.policy import NumpyPolicy, load
 from horizon_rl.curriculum import Entry
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.support.errors import needs_extra
+from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.presets import preset_cfg
 from horizon_rl.training.protocols import Iteration
@@ -61,6 +61,7 @@ def train(
     resume: str | Path | None = None,
     catalogue: Catalogue | str | Path | None = None,
     device: str = "auto",
+    trust: bool = False,
 ) -> Training:
     """Start a run, or go on with one; it trains as it is iterated over.
 
@@ -74,10 +75,18 @@ def train(
         catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
             paper's seven without it.
         device: cpu, cuda, cuda:1, ... or auto.
+        trust: With `resume`, run code that the run's catalogue names even if you have
+            never run it. It has your rights: read it first.
     """
     if resume is not None:
-        return Training(Run.resume(Path(resume), device=device))
+        return Training(_resume(Path(resume), device, trust))
+    if trust:
+        raise InputError("trust goes with resume")
     cfg = cfg or preset_cfg("laptop", "mlp")
+    if not isinstance(cfg, TrainCfg):
+        raise InputError(
+            f"cfg is {cfg!r}; accepted: a TrainCfg, as `preset_cfg('gpu', 'mlp')` returns"
+        )
     if catalogue is None:
         catalogue = paper_catalogue()
     elif not isinstance(catalogue, Catalogue):
@@ -85,3 +94,12 @@ def train(
     start, name = find_start(None if init is None else str(init), cfg.learner)
     where = Path(path) if path else name_run(cfg)
     return Training(Run.create(cfg, catalogue, where, device, init=start, name=name))
+
+
+def _resume(path: Path, device: str, trust: bool) -> Run:
+    try:
+        return Run.resume(path, device=device, trust=trust)
+    except InputError as error:
+        # Worded for the command line.
+        said = str(error).replace("add --trust", "pass trust=True")
+        raise InputError(said) from None

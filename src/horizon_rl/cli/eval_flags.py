@@ -8,7 +8,7 @@ import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
 from horizon_rl.evaluation.draws import Draw
-from horizon_rl.support.bounds import NumScenarios, Share, Threads
+from horizon_rl.support.bounds import MAX_SCENARIOS, Share, Threads, Within
 
 ADVANCED = (
     *("curve_groups", "explain", "figures", "markdown", "fresh", "threads"),
@@ -37,7 +37,7 @@ class EvalCmd:
     it, 1, or what a suite of your own says."""
     draw: Draw = "dev"
     """Which scenarios: dev to tune and compare by, test to publish, once."""
-    episodes: NumScenarios | None = None
+    episodes: Annotated[int, Within(1, MAX_SCENARIOS)] | None = None
     """Scenarios per column, the first ones of each; without it, all: 1024 in the
     built-in suites. The time it takes is in proportion to it."""
     robot: str | None = None

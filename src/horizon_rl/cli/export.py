@@ -10,6 +10,7 @@ from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("onnx"):
+    from horizon_rl.domains import Catalogue
     from horizon_rl.policies.deployment import (
         NUM_STEPS,
         TOLERANCE,
@@ -17,6 +18,15 @@ with needs_extra("onnx"):
         export_policy,
         standalone_mjcf,
     )
+    from horizon_rl.policies.learned import load_actor
+    from horizon_rl.policies.shipped import find_checkpoint
+    from horizon_rl.robots import REFERENCE, load_preset, load_robot
+    from horizon_rl.support.records import decode
+
+EFFORT = "actuation.effort_limit"
+"""The parameter of a catalogue that is a motor's torque limit."""
+ROUNDING = 1.001
+"""Ratio of two limits up to which they count as the same."""
 
 
 def run(cmd: ExportCmd) -> None:
@@ -39,11 +49,26 @@ def run(cmd: ExportCmd) -> None:
     if cmd.mjcf:
         write_file(cmd.mjcf, standalone_mjcf(cmd.robot).encode())
     write_file(cmd.out, exported.content)
-    _print(cmd, exported)
-    _warn_of_torque(exported.metadata)
+    trained_nm = _least_trained_torque(cmd)
+    _print(cmd, exported, trained_nm)
+    _warn_of_torque(exported.metadata, trained_nm)
 
 
-def _print(cmd: ExportCmd, exported: Exported) -> None:
+def _least_trained_torque(cmd: ExportCmd) -> float | None:
+    """Return the smallest torque limit of the training, scaled to the robot, N m."""
+    *_, record = load_actor(find_checkpoint(cmd.checkpoint))
+    catalogue = decode(Catalogue, record.catalogue)
+    if EFFORT not in catalogue.parameters:
+        return None
+    body, reference = load_robot(cmd.robot), load_preset(REFERENCE)
+    scale = catalogue.parameters[EFFORT].scale_for(
+        body.body_mass_kg / reference.body_mass_kg,
+        body.leg_length_m / reference.leg_length_m,
+    )
+    return scale * catalogue.ranges(record.levels)[EFFORT].low
+
+
+def _print(cmd: ExportCmd, exported: Exported, trained_nm: float | None) -> None:
     meta, robot = exported.metadata, exported.metadata["robot"]
     levels = (
         f"{name} {level:.2f}" for name, level in meta["training"]["levels"].items()
@@ -62,14 +87,22 @@ def _print(cmd: ExportCmd, exported: Exported) -> None:
         "latency": f"{median_ms:.3f} ms, 99 % within {p99_ms:.3f} ms; one step, one "
         "thread",
     }
+    least = min(meta["joints"]["torque_limit_nm"])
+    if trained_nm and trained_nm > ROUNDING * least:
+        lines["torque"] = (
+            f"limits from {least:.3g} N m on, less than in training, which, scaled to "
+            f"{robot['name']}, had {trained_nm:.3g} N m and more"
+        )
     walk = f"python examples/deploy.py {cmd.out} {cmd.mjcf}"
-    lines["next"] = walk if cmd.mjcf else f"horizon eval {cmd.out} --episodes 64"
+    other = f" --robot {cmd.robot}" if cmd.robot != REFERENCE else ""
+    evaluate = f"horizon eval {cmd.out}{other} --episodes 64"
+    lines["next"] = walk if cmd.mjcf else evaluate
     console = Terminal(soft_wrap=True, highlight=False)
     for name, text in lines.items():
         console.print(f"{name:<8} {text}")
 
 
-def _warn_of_torque(metadata: dict[str, Any]) -> None:
+def _warn_of_torque(metadata: dict[str, Any], trained_nm: float | None) -> None:
     """Say where the file allows torques that the real motors do not have."""
     robot, joints = metadata["robot"], metadata["joints"]
     own = robot["own_torque_limit_nm"]
@@ -77,15 +110,13 @@ def _warn_of_torque(metadata: dict[str, Any]) -> None:
         return
     pairs = zip(joints["torque_limit_nm"], own, strict=True)
     most, real = max(pairs, key=lambda pair: pair[0] / pair[1])
-    if most > 1.001 * real:
-        trained = metadata["training"]["ranges"].get("actuation.effort_limit")
-        least = (
-            f" It was trained with {min(trained):.3g} N m and more." if trained else ""
-        )
+    if most > ROUNDING * real:
+        least = f"{trained_nm:.3g} N m and more" if trained_nm else ""
+        trained = least and f" Its training, scaled to {robot['name']}, had {least}."
         warn(
             f"the file's torque limits are up to {most:.3g} N m where {robot['name']}'s "
             f"own motors have {real:.3g}: have the driver clip at its own, or export "
-            f"with --motors own.{least}",
+            f"with --motors own.{trained}",
             stacklevel=1,
         )
 

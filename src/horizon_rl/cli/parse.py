@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any, get_type_hints
+from types import ModuleType, UnionType
+from typing import Annotated, Any, Union, get_type_hints
 
 import tyro
 from tyro.constructors import (
     ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
     StructConstructorSpec,
     StructFieldSpec,
     StructTypeInfo,
@@ -224,7 +226,36 @@ def _registry(kind: Any, hidden: Sequence[str] | None) -> ConstructorRegistry:
             )
         return StructConstructorSpec(info.type, tuple(specs))
 
+    _speak_plainly(registry)
     return registry
+
+
+def _speak_plainly(registry: ConstructorRegistry) -> None:
+    """Say what values are accepted without Python's names of their types.
+
+    Tyro would list them as `tuple[typing.Annotated[float, Within(...)], ...]`.
+    """
+    asked = set()
+
+    @registry.primitive_rule
+    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
+        # Asked again by itself, it leaves the answer to tyro.
+        if info.type_origin not in (Union, UnionType, tuple) or info.type in asked:
+            return None
+        asked.add(info.type)
+        spec = registry.get_primitive_spec(info)
+        asked.remove(info.type)
+        if not isinstance(spec, PrimitiveConstructorSpec):
+            return None
+
+        def read(words: list[str]) -> Any:
+            try:
+                return spec.instance_from_str(words)
+            except ValueError:
+                accepted, found = spec.metavar.strip("{}"), " ".join(words)
+                raise ValueError(f"accepted: {accepted}; found: {found}") from None
+
+        return replace(spec, instance_from_str=read)
 
 
 @cache

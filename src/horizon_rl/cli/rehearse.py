@@ -31,7 +31,7 @@ from horizon_rl.rehearsal import (
 )
 from horizon_rl.rehearsal.compare import EARLY
 from horizon_rl.runs.find import new_run_path
-from horizon_rl.show.actions import describe_phases
+from horizon_rl.show.actions import describe_phases, describe_undone
 from horizon_rl.show.board import board
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import save_figure
@@ -145,11 +145,11 @@ def _print_summary(
     console = Terminal()
     if not console.is_terminal:
         console.print(_board(rehearsal))
-    lost = summary["env_steps_rolled_back"] / max(summary["env_steps"], 1)
+    entries = rehearsal.curriculum.entries
     console.print(
-        f"{describe_phases(rehearsal.curriculum.entries)}. "
+        f"{describe_phases(entries)}. "
         f"Real phases of this length would cost {summary['env_steps'] / 1e6:.0f} M env "
-        f"steps, {lost:.0%} of them rolled back."
+        f"steps, {describe_undone(entries)}."
     )
     say(f"Run: {rehearsal.run}")
     for path in figures:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 from warnings import warn
 
@@ -10,11 +11,11 @@ import tyro
 
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.curriculum import Entry
-from horizon_rl.runs.find import LOGS
+from horizon_rl.policies.shipped import shipped_runs
+from horizon_rl.runs.find import LOGS, find_journal
 from horizon_rl.runs.paths import (
     checkpoint_folder,
     has_run,
-    journal_of,
     journals_under,
     last_written,
 )
@@ -27,6 +28,10 @@ from horizon_rl.support.records import encode
 
 COLUMN = "all"
 """All groups shifted together: what a run's success is told by."""
+NOTE = (
+    "Level: mean mastered level. Success: before > after, all groups half way to their "
+    "limits, as measured at the end. horizon status RUN tells more."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,27 +39,31 @@ class RunsCmd:
     """List runs, the last one written to first; of a single run, its checkpoints."""
 
     place: Annotated[
-        Path,
+        str,
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[FOLDER|RUN]", help_behavior_hint=""),
-    ] = LOGS
-    """A folder with runs in it, or the directory of one; without it, logs/."""
+    ] = str(LOGS)
+    """A folder with runs in it, the directory of one, or a shipped policy with a run of
+    its own; without it, logs/."""
     json: bool = False
     """Print JSON: of runs, what `horizon status --json` tells of each."""
 
 
 def run(cmd: RunsCmd) -> None:
-    if has_run(cmd.place):
-        _list_checkpoints(read_run(journal_of(cmd.place), evidence=False), cmd.json)
+    place, shipped = Path(cmd.place), shipped_runs()
+    if has_run(place) or cmd.place in shipped:
+        journal = find_journal(cmd.place, shipped)
+        _list_checkpoints(read_run(journal, evidence=False), cmd.json)
         return
-    journals = sorted(journals_under(cmd.place), key=last_written, reverse=True)
+    journals = sorted(journals_under(place), key=last_written, reverse=True)
     if not journals:
-        raise InputError(f"there is no run under {cmd.place}: name another folder")
+        raise InputError(f"there is no run under {place}: name another folder")
     runs = list(filter(None, map(_read, journals)))
     if cmd.json:
         print_json([encode(run.summary) for run in runs])
     else:
-        Terminal().print_table(_table(runs, cmd.place))
+        console = Terminal()
+        console.print_table(_table(runs, place, console.width))
 
 
 def _read(journal: Path) -> RunFiles | None:
@@ -66,7 +75,7 @@ def _read(journal: Path) -> RunFiles | None:
         return None
 
 
-def _table(runs: Sequence[RunFiles], folder: Path) -> Table:
+def _table(runs: Sequence[RunFiles], folder: Path, width: int) -> Table:
     return tabulate(
         f"Runs under {folder}",
         runs,
@@ -79,10 +88,7 @@ def _table(runs: Sequence[RunFiles], folder: Path) -> Table:
             ("success,\n%", _success),
             ("last\ncheckpoint", _last_checkpoint),
         ],
-        (
-            "Level: mean mastered level. Success: before > after, all groups half way to",
-            "their limits, as measured at the end. horizon status RUN tells more.",
-        ),
+        wrap(NOTE, width),
         align="lllrrr",
     )
 
@@ -105,7 +111,12 @@ def _list_checkpoints(run: RunFiles, as_json: bool) -> None:
         return
     kept = [record for record in found if record["exists"]]
     missing = len(found) - len(kept)
-    notes = [f"{missing} more on record, which are not there."] if missing else []
+    more = "more " if kept else ""
+    notes = [f"{missing} {more}on record, which are not kept."] if missing else []
+    if kept and run.kind == "rehearsal":
+        notes.append("A rehearsal has no weights: none of these is a policy to play.")
+    elif kept:
+        notes.append("A command that takes a policy takes the path of one as well.")
     table = tabulate(
         f"Checkpoints of {run.path}",
         kept,
@@ -116,7 +127,7 @@ def _list_checkpoints(run: RunFiles, as_json: bool) -> None:
             ("level", lambda c: f"{c['level']:.3f}"),
             ("trained", lambda c: c["trained"]),
         ],
-        [*notes, "A command that takes a policy takes the path of one as well."],
+        notes,
         align="llrrl",
     )
     Terminal().print_table(table)

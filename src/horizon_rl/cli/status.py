@@ -25,4 +25,6 @@ def run(cmd: StatusCmd) -> None:
     if cmd.json:
         print_json(encode(found.summary))
     else:
-        print_status(Terminal(), found.summary, found.journal)
+        shipped = (path.resolve() for path in shipped_runs().values())
+        is_shipped = journal.parent.resolve() in shipped
+        print_status(Terminal(), found.summary, found.journal, is_shipped=is_shipped)

@@ -12,12 +12,12 @@ from rich.live import Live
 from horizon_rl.cli.common import Terminal, read_catalogue, refuse_changes, say
 from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
-from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.method import describe
-from horizon_rl.runs.paths import checkpoint_folder
+from horizon_rl.runs.paths import checkpoint_folder, has_run, journal_of
+from horizon_rl.runs.read import read_run
 from horizon_rl.runs.results import write_results
 from horizon_rl.runs.summarise import resume_command
-from horizon_rl.show.actions import describe_phases
+from horizon_rl.show.actions import describe_phases, describe_undone
 from horizon_rl.support.errors import (
     InputError,
     NonFiniteError,
@@ -83,8 +83,21 @@ def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
     cfg = cmd.cfg
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
     init, name = find_start(cmd.init, cfg.learner)
-    path = ranks.once(lambda: cmd.run or name_run(cfg))
+    path = ranks.once(lambda: _new_folder(cmd.run) if cmd.run else name_run(cfg))
     return Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
+
+
+def _new_folder(path: Path) -> Path:
+    """Refuse a folder that holds a run, with the command that goes on with it."""
+    if has_run(path):
+        found = read_run(journal_of(path), evidence=False)
+        resume = ""
+        if found.kind == "training":
+            more = " and a larger --steps" if found.summary.ended else ""
+            command = resume_command(path, found.kind, found.summary.ranks)
+            resume = f"go on with it by {command}{more}, or "
+        raise InputError(f"{path} already holds a run: {resume}name another folder")
+    return path
 
 
 def _resume(cmd: TrainCmd, path: Path, ranks: Ranks) -> Run:
@@ -156,11 +169,10 @@ def _report(run: Run, cmd: TrainCmd) -> None:
     console = Terminal(soft_wrap=True)
     console.print(f"Finished: {run.ended}.")
     entries = run.curriculum.entries
-    total = max(1, run.curriculum.state.env_steps)
-    lost = lost_env_steps(entries) / total
+    total = run.curriculum.state.env_steps
     console.print(
-        f"{describe_phases(entries)}; {total / 1e6:.2f} M env steps, {lost:.0%} of them "
-        f"rolled back; {run.trained_s / 60.0:.1f} min."
+        f"{describe_phases(entries)}; {total / 1e6:.2f} M env steps, "
+        f"{describe_undone(entries)}; {run.trained_s / 60.0:.1f} min."
     )
     if cmd.table and checkpoint_folder(run.path).is_dir():
         found = measure_before_after(

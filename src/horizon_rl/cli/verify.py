@@ -24,7 +24,9 @@ def run(cmd: VerifyCmd) -> None:
     from horizon_rl.evaluation.studies.recheck import recheck
 
     journal = find_journal(cmd.run, shipped_runs()) if cmd.run else newest_journal()
-    files, findings = verify_run(journal)
+    folder = journal.parent.resolve()
+    is_shipped = folder in (path.resolve() for path in shipped_runs().values())
+    files, findings = verify_run(journal, is_shipped=is_shipped)
     again = recheck(files)
     wrong = [x for x in again.disagreements if x.phase not in files.damaged]
     verdicts = Finding(
@@ -41,7 +43,9 @@ def run(cmd: VerifyCmd) -> None:
         Terminal().print_table(_table(str(journal.parent), findings))
     num_problems = sum(len(x.problems) for x in findings)
     if num_problems:
-        raise RunError(f"{num_problems} part(s) of {journal.parent} are damaged")
+        raise RunError(
+            f"{num_problems} part(s) of {journal.parent} are damaged or missing"
+        )
 
 
 def _table(run: str, findings: list[Finding]) -> Table:

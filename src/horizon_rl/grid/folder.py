@@ -17,13 +17,15 @@ from horizon_rl.grid.collect import is_run_record
 from horizon_rl.runs.lock import lock
 from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
-from horizon_rl.support.durable import write_file
+from horizon_rl.support.durable import make_directory, remove_aside, write_file
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps, flatten, loads
 from horizon_rl.support.toml_text import to_toml
 
 CHANGEABLE = ("steps", "minutes", "device")
 """Settings that a run may get others of when it is resumed."""
+WRITTEN = ("settings", "logs", "results")
+"""Folders that the grid itself writes to; runs see to their own."""
 
 
 class GridFolder:
@@ -96,10 +98,13 @@ class GridFolder:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Make the folder, and keep other grids out of it."""
+        """Make the folder, and keep other grids out of it.
+
+        What a killed grid had not finished writing is deleted.
+        """
         try:
-            for part in ("runs", "settings", "logs", "results"):
-                (self.path / part).mkdir(parents=True, exist_ok=True)
+            for part in ("runs", *WRITTEN):
+                make_directory(self.path / part)
             file = open(self.path / "lock", "wb", buffering=0)
         except OSError as error:
             why = error.strerror
@@ -109,6 +114,8 @@ class GridFolder:
                 lock(file, self.path)
             except InputError as error:
                 raise InputError(f"another grid is at work in {self.path}") from error
+            for part in ("", *WRITTEN):
+                remove_aside(self.path / part, alone=True)
             yield
 
 

@@ -16,6 +16,7 @@ from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rates import PHYSICS_STEPS
 from horizon_rl.robots import Robot
+from horizon_rl.robots.engine import silence_engine
 from horizon_rl.support.errors import InputError
 
 RUNAWAY = 500.0
@@ -33,7 +34,7 @@ class CpuBackend:
     def __init__(self, robot: Robot, num_worlds: int, num_threads: int = 0):
         if num_worlds < 1:
             raise InputError(f"{num_worlds} worlds; at least 1 is needed")
-        _silence_engine()
+        silence_engine()
         self.robot = robot
         self.num_worlds = num_worlds
         self.device = torch.device("cpu")
@@ -172,15 +173,6 @@ class CpuBackend:
             self.counters.overflow += int(full.sum())
             # Else one overflow would count in every later step of its episode.
             self._warning[:, FULL] = 0
-
-
-def _silence_engine() -> None:
-    """Keep MuJoCo from writing warnings to the terminal and into MUJOCO_LOG.TXT.
-
-    What goes wrong in a world is in the counters. A handler of the user's own stays.
-    """
-    if mujoco.get_mju_user_warning() is None:
-        mujoco.set_mju_user_warning(lambda message: None)
 
 
 def _as_slice(adr: np.ndarray) -> slice | np.ndarray:

@@ -20,7 +20,7 @@ from horizon_rl.physics.stilts import lengthen_calves
 from horizon_rl.physics.terrain import CHOICE, TERRAIN_GROUP
 from horizon_rl.robots.terrain import KINDS
 from horizon_rl.support.errors import InputError, unknown
-from horizon_rl.support.named_code import code_digest, find_code
+from horizon_rl.support.named_code import code_digest, find_code, last_digest
 
 CONTACT_RATE = 50.0
 """Undamped frequency of a contact, rad/s: MuJoCo's default time constant, 0.02 s."""
@@ -233,7 +233,7 @@ def effect_digests(catalogue: Catalogue) -> dict[str, str]:
 @cache
 def _load_effect(source: str) -> Effect:
     """Import an effect once: what it is made of may cost, and must not be made twice."""
-    found: Any = find_code(source, "effect", NAMED)
+    found: Any = find_code(source, "effect", NAMED, last_digest(source))
     if not (isinstance(found, Effect) or callable(found)):
         raise InputError(f"'{source}' is no effect. Accepted: {NAMED}")
     return found if isinstance(found, Effect) else Effect(apply=found)

@@ -155,12 +155,14 @@ def _load_checkpoint(name: str, path: Path) -> EvaluatedPolicy:
 
 
 def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
     with needs_extra("onnx"):
         from horizon_rl.policies.onnx import OnnxPolicy
+        from horizon_rl.policies.onnx_file import MAX_BYTES
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)  # One too many is refused.
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
     try:
         policy = OnnxPolicy(content, path.parent)
     except InputError as error:

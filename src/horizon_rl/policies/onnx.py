@@ -10,7 +10,7 @@ import onnxruntime as ort
 import torch
 from tensordict import TensorDict
 
-from horizon_rl.policies.onnx_file import check_content
+from horizon_rl.policies.onnx_file import MAX_NUMBERS, check_content, reason_of
 from horizon_rl.policies.onnx_graph import METADATA
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, loads
@@ -45,7 +45,9 @@ class OnnxPolicy:
         # One thread: the engine has the cores, as other programs have those of a robot,
         # and sums come out the same everywhere.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        # Nothing, not even errors: the runtime writes names of the file as they are,
+        # which a terminal would obey. What it raises is said below.
+        options.log_severity_level = 4
         try:
             self._session = ort.InferenceSession(
                 content,
@@ -54,7 +56,7 @@ class OnnxPolicy:
                 enable_fallback=0,  # It would print, and try the same again.
             )
         except Exception as error:  # Its exceptions have no common base.
-            raise InputError(f"not a usable ONNX file: {error}") from error
+            raise InputError(f"not a usable ONNX file: {reason_of(error)}") from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if not inputs or not outputs:
             raise InputError("it has no input or no output")
@@ -72,6 +74,13 @@ class OnnxPolicy:
                     f"its input '{x.name}' is {x.type} of shape {x.shape}; accepted: "
                     f"fixed sizes, {MAX_MEMORY:,} numbers a robot at most, and "
                     f"{', '.join(TYPES)}"
+                )
+        for x in outputs:
+            num = math.prod(size for size in x.shape if isinstance(size, int))
+            if num > MAX_NUMBERS:
+                raise InputError(
+                    f"its output '{x.name}' is of shape {x.shape}; accepted: "
+                    f"{MAX_NUMBERS:,} numbers at most"
                 )
         self._types = {x.name: TYPES[x.type] for x in inputs[1:]}
         self._num_worlds = 0
@@ -117,7 +126,9 @@ class OnnxPolicy:
         try:
             found = self._session.run(None, {self._obs_name: obs, **memory})
         except Exception as error:
-            raise InputError(f"the ONNX file cannot be run: {error}") from error
+            raise InputError(
+                f"the ONNX file cannot be run: {reason_of(error)}"
+            ) from error
         results = dict(zip(self.outputs, map(np.asarray, found), strict=True))
         for name, output in self._sources.items():
             memory[name] = results[output].astype(self._types[name], copy=False)

@@ -20,7 +20,9 @@ import numpy as np
 
 from horizon_rl.robots.bodies import is_mjcf, load_body
 from horizon_rl.robots.build import build_robot
+from horizon_rl.robots.declared_sizes import check_declared_sizes, check_images
 from horizon_rl.robots.default_pose import Joints, Stands, choose_pose
+from horizon_rl.robots.engine import silence_engine
 from horizon_rl.robots.ground import FLAT, Ground
 from horizon_rl.robots.joint_map import find_feet, find_joints, measure_legs
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
@@ -38,6 +40,8 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import inside
 
 PLANE = mujoco.mjtGeom.mjGEOM_PLANE
+REFUSALS = (ValueError, RuntimeError, MemoryError, mujoco.FatalError)
+"""What MuJoCo raises; a RuntimeError where memory runs out while it reads."""
 
 
 def load_robot(source: str, ground: Ground = FLAT) -> Robot:
@@ -89,7 +93,10 @@ def load_mjcf(
         path = Path(path)
         if not path.is_file():
             raise InputError("no such file; needs an MJCF file")
+        silence_engine()
+        check_declared_sizes(path)
         spec = _load(mujoco.MjSpec.from_file, str(path))
+        check_images(spec, path.parent)
         source = _load(spec.compile)
         _load(source.names.decode, "utf-8")  # MuJoCo takes any bytes for a name.
         joint_ids = find_joints(source, joints)
@@ -108,6 +115,8 @@ def load_mjcf(
         pose, found, pose_source = choose_pose(source, found, stands, default_pose_rad)
         qpos = found.write(pose, model)
         stance = find_stance(model, qpos, stands.feet)
+        # After legs and pose, of which those above say more.
+        _check_finite(source)
         if ground != FLAT:
             planes = [geom for geom in spec.geoms if geom.type == PLANE]
             for plane in planes:
@@ -147,9 +156,24 @@ def _load(make: Callable[..., Any], *args: str) -> Any:
     """Let MuJoCo make something of the file; what it refuses is the file's fault."""
     try:
         return make(*args)
-    except ValueError as error:
-        reason = " ".join(str(error).split())
+    except REFUSALS as error:
+        reason = " ".join(str(error).split()) or "not enough memory"
         raise InputError(f"MuJoCo cannot load it: {reason}") from error
+
+
+def _check_finite(model: mujoco.MjModel) -> None:
+    """Refuse NaN and infinity: MuJoCo takes them, and only warns of some."""
+    for part in (model, model.opt, model.stat):
+        for name in dir(part):
+            value = getattr(part, name)
+            if isinstance(value, float | np.ndarray):
+                _check_finite_value(name, np.asarray(value))
+
+
+def _check_finite_value(name: str, values: np.ndarray) -> None:
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        wrong = values[~np.isfinite(values)].flat[0]
+        raise InputError(f"{name} is {wrong}; accepted: finite numbers only")
 
 
 def _motor_facts(

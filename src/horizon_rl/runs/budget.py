@@ -1,11 +1,12 @@
 """The budget of a run, and whether it is spent."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from warnings import warn
 
-from horizon_rl.runs.lines import CHECKSUM, check_line, parse_json, to_line
-from horizon_rl.runs.paths import BUDGET
+from horizon_rl.runs.lines import CHECKSUM, check_line, is_sealed, parse_json, to_line
+from horizon_rl.runs.paths import BUDGET, JOURNAL
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode, encode
@@ -54,18 +55,19 @@ def read_budget(run: Path) -> Budget | None:
     A damaged file counts as none, with a warning.
     """
     file = run / BUDGET
+    if not os.path.lexists(file):
+        return None
     try:
         content = file.read_bytes()
         record = parse_json(content, "line 1")
         # Older versions wrote neither a checksum nor the line's end.
-        if content.endswith(b"\n") or CHECKSUM in record:
+        is_new = content.endswith(b"\n") or CHECKSUM in record
+        if is_new or is_sealed(run / JOURNAL):
             record = check_line(record, "line 1")
         budget = decode(Budget, record)
         require("steps", budget.steps, 0)
         require("minutes", budget.minutes, 0.0)
         return budget
-    except FileNotFoundError:
-        return None
     except (OSError, InputError) as error:
         warn(
             f"{file} is damaged ({error}): the run has the budget of its start, unless "

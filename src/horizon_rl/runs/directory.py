@@ -17,6 +17,7 @@ from horizon_rl.runs.paths import (
     BUDGET,
     CHECKPOINTS,
     EVIDENCE,
+    FILMS,
     INITIAL,
     JOURNAL,
     METRICS,
@@ -111,8 +112,8 @@ class RunDirectory:
         What somebody else has put into the directory stays.
         """
         self.keep_checkpoints(entries, keep)
-        for folder in (self.path, self.path / EVIDENCE):
-            remove_aside(folder, alone=True)
+        for folder in ("", CHECKPOINTS, EVIDENCE, FILMS):
+            remove_aside(self.path / folder, alone=True)
         return keep_phases(self.path, entries)
 
     def keep_checkpoints(self, entries: Sequence[Entry], count: int) -> None:

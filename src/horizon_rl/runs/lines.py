@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from horizon_rl import __version__
@@ -15,6 +16,8 @@ SCHEMA = 3
 to 2, `horizon` is the paper's rule."""
 
 CHECKSUM = "crc"
+SEALED = 3
+"""Schema from which on a run's other lines have checksums too, not only its journal's."""
 
 
 class JournalError(InputError):
@@ -63,6 +66,20 @@ def check_schema(record: Mapping[str, Any], where: str) -> None:
             f"{where}: schema {schema}, written by horizon-rl {writer}; this version "
             f"({__version__}) reads up to schema {SCHEMA}: upgrade horizon-rl"
         )
+
+
+def is_sealed(journal: Path) -> bool:
+    """Tell whether the telemetry of a journal's run must have checksums.
+
+    The journal's first line says so, which has one of its own: taking checksums out of
+    telemetry makes it damaged, not old.
+    """
+    try:
+        with open(journal, "rb") as file:
+            schema = parse_json(file.readline(), "").get("schema")
+    except (OSError, InputError):
+        return False  # Who reads the journal says what is wrong with it.
+    return isinstance(schema, int) and schema >= SEALED
 
 
 def decode_record(cls: type[T], data: Any, where: str) -> T:

@@ -4,6 +4,7 @@ Nothing that a run learns depends on it. So a damaged line is left out with a wa
 and never stops a run.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, chain, pairwise
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 from warnings import warn
 
 from horizon_rl.curriculum import Entry
-from horizon_rl.runs.lines import CHECKSUM, check_line, parse_json, to_line
-from horizon_rl.runs.paths import METRICS, TIMES
+from horizon_rl.runs.lines import CHECKSUM, check_line, is_sealed, parse_json, to_line
+from horizon_rl.runs.paths import BUDGET, JOURNAL, METRICS, RESULTS, TIMES
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, require
 from horizon_rl.support.records import decode
@@ -117,8 +118,16 @@ def warn_of_lost_lines(
         warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
 
 
+def lacks_checksums(file: Path) -> bool:
+    """Tell whether a file has lines, and none of them a checksum."""
+    content = file.read_bytes()
+    return bool(content) and f'"{CHECKSUM}":'.encode() not in content
+
+
 def keep_phases(run: Path, entries: Sequence[Entry]) -> float:
     """Drop what is of later phases, or damaged; return the seconds of those kept."""
+    for name in (METRICS, TIMES, BUDGET, RESULTS):
+        _make_way(run / name)
     found, metrics = read_times(run), read_metrics(run)
     warn_of_lost_lines(run, found, metrics, entries)
     times = [t for t in found.values() if t.phase < len(entries)]
@@ -127,6 +136,20 @@ def keep_phases(run: Path, entries: Sequence[Entry]) -> float:
         if (run / name).exists():
             write_file(run / name, b"".join(map(to_line, lines)))
     return sum(t.total_s for t in times)
+
+
+def _make_way(file: Path) -> None:
+    """Rename what is no file, or cannot be read: the run must be able to write there."""
+    if not os.path.lexists(file) or _is_readable(file):
+        return
+    names = (file.with_name(f"{file.name}.damaged{x}") for x in ("", *range(1, MANY)))
+    name = next(name for name in names if not os.path.lexists(name))
+    os.rename(file, name)
+    warn(f"{file} cannot be read: it is {name.name} now", stacklevel=3)
+
+
+def _is_readable(file: Path) -> bool:
+    return file.is_file() and os.access(file, os.R_OK)
 
 
 def _check_metrics(line: dict[str, Any]) -> Line:
@@ -156,20 +179,23 @@ def _read(
         num_bytes: Read only the last ones, without a line that they cut.
         alive: The last line may be half written.
     """
-    if not file.is_file():
-        return [], True
+    if not _is_readable(file):
+        if is_there := os.path.lexists(file):
+            warn(f"{file} cannot be read: left out", stacklevel=3)
+        return [], not is_there
     with open(file, "rb") as opened:
         first = max(0, file.stat().st_size - num_bytes) if num_bytes else 0
         opened.seek(first)
         *lines, torn = opened.read().split(b"\n")
-    found, num_damaged = _sound_lines(lines[1:] if first else lines, check)
+    sealed = is_sealed(file.with_name(JOURNAL))
+    found, num_damaged = _sound_lines(lines[1:] if first else lines, check, sealed)
     if count := num_damaged + bool(torn and not alive):
         warn(f"{file}: {count} damaged line(s) left out", stacklevel=3)
     return found, not count
 
 
 def _sound_lines(
-    lines: Sequence[bytes], check: Callable[[dict[str, Any]], T]
+    lines: Sequence[bytes], check: Callable[[dict[str, Any]], T], sealed: bool
 ) -> tuple[list[T], int]:
     records = []
     for line in lines:
@@ -178,7 +204,7 @@ def _sound_lines(
         except InputError:
             continue
     # Older versions wrote no checksums; no version wrote a file with some.
-    sealed, found = any(CHECKSUM in record for record in records), []
+    sealed, found = sealed or any(CHECKSUM in record for record in records), []
     for record in records:
         try:
             found.append(check(check_line(record, "line") if sealed else record))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from horizon_rl.curriculum import Entry
+from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.state import Action
 
 
@@ -31,3 +32,19 @@ def describe_phases(entries: Sequence[Entry]) -> str:
     counts = Counter(entry.decision.action for entry in entries)
     parts = (f"{counts[a]} {look.done}" for a, look in ACTIONS.items() if counts[a])
     return f"{len(entries)} phases: {', '.join(parts) or 'none judged'}"
+
+
+def describe_undone(entries: Sequence[Entry]) -> str:
+    """Say which share of the env steps rollbacks undid.
+
+    It is more than that of the phases rolled back: a rollback goes to the last commit.
+    """
+    total = sum(entry.evidence.env_steps for entry in entries)
+    lost = lost_env_steps(entries)
+    failed = sum(
+        entry.evidence.env_steps
+        for entry in entries
+        if entry.decision.action == "rollback"
+    )
+    held = ", with the phases held before them" if lost > failed else ""
+    return f"{lost / max(total, 1):.0%} undone by rollbacks{held}"

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from horizon_rl.runs.journal import Replay
 from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
-from horizon_rl.show.actions import ACTIONS
+from horizon_rl.show.actions import ACTIONS, describe_undone
 from horizon_rl.show.board import board
 from horizon_rl.show.numbers import NONE, show_broken, show_count, show_duration
 from horizon_rl.show.table import Cell, FittedTable, Table, print_table, tabulate
@@ -16,8 +17,13 @@ from horizon_rl.show.table import Cell, FittedTable, Table, print_table, tabulat
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 
 
-def print_status(console: Console, summary: RunSummary, journal: Replay) -> None:
-    """Print how a run is doing: head, frontiers, what its phases cost, the rest."""
+def print_status(
+    console: Console, summary: RunSummary, journal: Replay, *, is_shipped: bool = False
+) -> None:
+    """Print how a run is doing: head, frontiers, what its phases cost, the rest.
+
+    A shipped run comes without its checkpoints, which is then no damage.
+    """
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
     console.print(Text(describe_origin(summary)), soft_wrap=True)
@@ -40,11 +46,16 @@ def print_status(console: Console, summary: RunSummary, journal: Replay) -> None
         from horizon_rl.show.scores import before_after_tables
 
         print_table(console, before_after_tables(summary.results)[0])
-    console.print(FittedTable(_notes(summary)))
+    console.print(FittedTable(_notes(summary, journal)))
     if found := summary.checkpoint:
-        missing = "" if found.exists else " (missing: its folder is not there)"
-        text = Text("checkpoint  ", style="bold").append(found.path, style="none")
-        console.print(text.append(missing, style="red"), soft_wrap=True)
+        text = Text("checkpoint  ", style="bold")
+        if is_shipped and not found.exists:
+            text.append(f"{Path(found.path).name}, not kept", style="none")
+            text.append(": the package holds the policy alone", style="none")
+        else:
+            missing = "" if found.exists else " (missing: its folder is not there)"
+            text.append(found.path, style="none").append(missing, style="red")
+        console.print(text, soft_wrap=True)
 
 
 def describe_origin(summary: RunSummary) -> str:
@@ -124,7 +135,7 @@ def _headline(summary: RunSummary) -> Text:
     return text.append(f", {ago}")
 
 
-def _notes(summary: RunSummary) -> Table:
+def _notes(summary: RunSummary, journal: Replay) -> Table:
     """Lay out the rest, a line each."""
     met = summary.boundaries
     boundaries = "1 boundary" if met == 1 else f"{met} boundaries"
@@ -134,6 +145,8 @@ def _notes(summary: RunSummary) -> Table:
         assert summary.proposal is not None
         phase = f"phase {summary.proposal.phase}"
         lines = {phase: _progress(summary.progress), **lines}
+    if summary.by_action["rollback"].phases:
+        lines["env steps"] = describe_undone(journal.entries)
     if summary.times:
         lines["time"] = _times(summary.times, summary.phases)
     if broken := show_broken(summary.unhealthy, summary.overflow):

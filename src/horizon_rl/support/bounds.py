@@ -51,8 +51,11 @@ MAX_DRAWS = 100_000
 MAX_NUMBERS = 10**8
 """Drawn for a suite."""
 NumWorlds = Annotated[int, Within(1, MAX_WORLDS)]
-NumScenarios = Annotated[int, Within(0, 100_000)]
-Threads = Annotated[int, Within(0, 4096)]
+MAX_SCENARIOS = 100_000
+"""Of a column of a suite."""
+NumScenarios = Annotated[int, Within(0, MAX_SCENARIOS)]
+MAX_THREADS = 4096
+Threads = Annotated[int, Within(0, MAX_THREADS)]
 """0: as OMP_NUM_THREADS says, else one per core."""
 Port = Annotated[int, Within(0, 65_535)]
 

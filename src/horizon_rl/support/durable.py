@@ -4,10 +4,16 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from horizon_rl.support.errors import InputError
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
 
 ASIDE = ".aside-"
 """Prefix of what is still being written; leftovers may be deleted."""
@@ -42,8 +48,26 @@ def _publish_new(aside: Path, path: Path) -> None:
     except OSError:
         # No hard links there, as on FAT: who makes the name has won. A crash right here
         # leaves an empty file, which counts as none.
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        os.replace(aside, path)
+        with _hold(path.parent):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.replace(aside, path)
+
+
+@contextmanager
+def _hold(folder: Path) -> Iterator[None]:
+    """Wait until nobody else holds a folder: an empty file in it is a leftover then.
+
+    Where there are neither locks nor hard links, two that start a run at the same moment
+    may both believe that it is theirs.
+    """
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl:
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> None:
@@ -183,6 +207,16 @@ def remove_unnamed(parent: Path, pattern: str, named: Iterable[str]) -> None:
             shutil.rmtree(aside)
 
 
+def _clear_mark(path: Path, mark: str, ours: Iterable[str]) -> None:
+    known = path / mark
+    if known.exists() and known.stat().st_size:
+        raise InputError(f"{path} already holds a run: resume it, or name another")
+    names = {p.name for p in path.iterdir() if not p.name.startswith(ASIDE)}
+    if names - {mark, *ours}:
+        raise InputError(f"{path} is not empty: name a new directory for the run")
+    known.unlink(missing_ok=True)
+
+
 def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     """Make a directory for a new run; one that holds anything is refused.
 
@@ -191,13 +225,8 @@ def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     """
     try:
         make_directory(path)
-        known = path / mark
-        if known.exists() and known.stat().st_size:
-            raise InputError(f"{path} already holds a run: resume it, or name another")
-        names = {p.name for p in path.iterdir() if not p.name.startswith(ASIDE)}
-        if names - {mark, *ours}:
-            raise InputError(f"{path} is not empty: name a new directory for the run")
-        known.unlink(missing_ok=True)
+        with _hold(path):
+            _clear_mark(path, mark, ours)
         for folder in (path, *(path / name for name in ours)):
             remove_aside(folder)
     except OSError as error:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite
+from numbers import Real
 
 
 class InputError(Exception):
@@ -24,11 +25,16 @@ def require(
 
 def out_of_bounds(value: float, low: float, high: float, *, whole: bool) -> str | None:
     """Say how a complaint about a number goes on that is out of its bounds."""
-    fits = isinstance(value, int) or (not whole and isfinite(value))
+    is_number = isinstance(value, Real)
+    fits = isinstance(value, int) or (not whole and is_number and isfinite(value))
     if fits and low <= value <= high:
         return None
     accepted = f"at least {low:g}" if high == inf else f"{low:g}..{high:g}"
     accepted = f"whole numbers, {accepted}" if whole else accepted
+    if not is_number:
+        # From Python anything may come: "0.5", [0.5], None.
+        accepted = accepted if whole else f"a number, {accepted}"
+        return f"is {value!r}; accepted: {accepted}"
     # An integer may have too many digits to be printed, or to be a float.
     huge = isinstance(value, int) and abs(value) > 1e300
     shown = "beyond all bounds" if huge else f"{value:g}"

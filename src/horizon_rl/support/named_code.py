@@ -4,28 +4,35 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
 from horizon_rl.support.errors import InputError
 
+_last_digests: dict[str, str] = {}
+"""Of the code that this process has hashed, by its source."""
 
-def find_code(source: str, kind: str, accepted: str) -> Any:
+
+def find_code(source: str, kind: str, accepted: str, digest: str = "") -> Any:
     """Import what FILE.py:NAME or MODULE:NAME names.
 
     Args:
         source: The name.
         kind: What it should be, for the complaint: "policy".
         accepted: What else would do, for the complaint.
+        digest: Hash of the file; anything else does not run. Empty: anything does.
     """
     module, _, attribute = source.rpartition(":")
     if module.endswith(".py"):
         if not Path(module).is_file():
             raise InputError(f"no {kind} '{source}': there is no file {module}")
-        loaded = _load_file(Path(module), kind)
+        loaded = _load_file(Path(module), kind, digest)
     else:
-        loaded = _load_module(module)
+        loaded = _load_module(module, digest)
     if loaded is None:
         raise InputError(
             f"no {kind} '{source}': no module or directory of that name. "
@@ -38,7 +45,17 @@ def find_code(source: str, kind: str, accepted: str) -> Any:
 
 def code_digest(source: str) -> str:
     """Return a hash of the file that is named; not of what that file imports."""
-    return hashlib.sha256(code_file(source).read_bytes()).hexdigest()
+    digest = hashlib.sha256(code_file(source).read_bytes()).hexdigest()
+    _last_digests[source] = digest
+    return digest
+
+
+def last_digest(source: str) -> str:
+    """Return what `code_digest` last said of a source, empty if nothing yet.
+
+    It is what was compared with a record, and what the user trusts.
+    """
+    return _last_digests.get(source, "")
 
 
 def code_file(source: str) -> Path:
@@ -57,27 +74,74 @@ def code_file(source: str) -> Path:
     return Path(place)
 
 
-def _load_file(path: Path, kind: str) -> Any:
+class _FromSource(SourceFileLoader):
+    """Compiles a file as it is: one in `__pycache__` may come of any other code."""
+
+    digest = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        content = self.get_data(self.path)
+        # Read once: what was hashed is what runs.
+        if self.digest and hashlib.sha256(content).hexdigest() != self.digest:
+            raise InputError(f"{self.path} was changed after it was checked: try again")
+        return self.source_to_code(content, self.path)
+
+
+class _SourceFinder:
+    """Finds a module and the packages that it is in, to be compiled as they are."""
+
+    def __init__(self, module: str, digest: str):
+        self.module, self.digest = module, digest
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not f"{self.module}.".startswith(f"{name}."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _FromSource(name, spec.loader.path)
+            spec.loader.digest = self.digest if name == self.module else ""
+        return spec
+
+
+@contextmanager
+def _compiled_as_it_is(module: str, digest: str) -> Iterator[None]:
+    finder = _SourceFinder(module, digest)
+    # Behind those of Python's own modules, whose names others cannot take.
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def _load_file(path: Path, kind: str, digest: str) -> Any:
     # Not by its bare name, which may be that of a module in use.
-    spec = importlib.util.spec_from_file_location(f"{kind} of {path}", path)
-    assert spec and spec.loader
+    name = f"{kind} of {path}"
+    loader = _FromSource(name, str(path.absolute()))
+    loader.digest = digest
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec
     # As `python FILE.py` would: modules beside the file can be imported.
     sys.path.insert(0, str(path.parent.resolve()))
     loaded = importlib.util.module_from_spec(spec)
     # Dataclasses and pickle look for their module here.
     sys.modules[spec.name] = loaded
-    spec.loader.exec_module(loaded)
+    loader.exec_module(loaded)
     return loaded
 
 
-def _load_module(name: str) -> Any:
+def _load_module(name: str, digest: str) -> Any:
     """Import a module; None if there is none of that name."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     # As `python -m` would: modules of the working folder can be imported.
     sys.path.insert(0, str(Path.cwd()))
+    importlib.invalidate_caches()
     try:
-        return importlib.import_module(name)
+        with _compiled_as_it_is(name, digest):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # What the module itself imports is another matter.
         if not f"{name}.".startswith(f"{error.name}."):

@@ -36,7 +36,8 @@ class Recheck:
 
     phases: int
     checked: int
-    """Phases whose file, and that of the commit they are compared with, are there."""
+    """Phases whose file, and those of the commits they are compared with, are there. Of
+    others that have a file all but gate C is compared, and what disagrees is said."""
     agreed: int
     gate_c: int
     """Phases among the checked in which gate C was judged."""
@@ -52,31 +53,38 @@ def recheck(run: RunFiles) -> Recheck:
     method = run.journal.header.make_method()
     wrong: dict[int, str] = {}
     differences: list[float] = []
-    anchor: Numbers = {}
-    checked = gate_c = aborted = 0
+    anchor: Numbers | None = {}
+    checked = agreed = gate_c = aborted = 0
     for phase, (entry, reference) in enumerate(with_reference(run)):
         arrays = run.evidence.get(phase)
-        if run.longest is None or arrays is None or reference is None:
+        if run.longest is None or arrays is None:
+            if _commits(entry) and not anchor and isinstance(method, Horizon):
+                anchor = None  # Lost with the first commit's episodes.
             continue
-        trained = entry.evidence.iterations > 0
-        numbers = recompute(arrays, reference, run.longest, trained=trained)
+        numbers = _recompute_entry(entry, arrays, reference, run.longest)
+        has_all = reference is not None and anchor is not None
         preserved = None
         if method.cfg.gates.preservation and _has_commit(run.entries[:phase], method):
-            preserved = judge_gate_c(numbers, anchor, method)
-        checked += 1
-        aborted += entry.evidence.aborted
-        gate_c += preserved is not None
+            # The journal's replay has found it from the numbers on record, at least.
+            preserved = entry.decision.verdict.preserved
+            if has_all:
+                preserved = judge_gate_c(numbers, anchor or {}, method)
         whats = _compare_numbers(numbers, entry, differences)
         whats += _compare_verdict(numbers, entry, method, preserved)
         if whats:
             wrong[phase] = "; ".join(whats)
-        if _commits(entry) and not anchor:
+        if has_all:
+            checked += 1
+            agreed += not whats
+            aborted += entry.evidence.aborted
+            gate_c += preserved is not None
+        if _commits(entry) and anchor == {}:
             errors = (k for k in numbers if k.startswith("anchor_error"))
             anchor = {k: numbers[k] for k in errors if numbers[k] is not None}
     return Recheck(
         phases=len(run.entries),
         checked=checked,
-        agreed=checked - len(wrong),
+        agreed=agreed,
         gate_c=gate_c,
         aborted=aborted,
         worst_difference=max(differences, default=None),
@@ -115,6 +123,21 @@ def recompute(
     if not trained:
         numbers["length"] = numbers.get("candidate_length")
         numbers["tracking_error"] = numbers["candidate_error"]
+    return numbers
+
+
+def _recompute_entry(
+    entry: Entry, arrays: Arrays, reference: Arrays | None, longest: int
+) -> Numbers:
+    """Take an entry's numbers from its episodes; a reference that is gone, from its line.
+
+    So a file that is missing hides nothing that was altered in the next.
+    """
+    trained = entry.evidence.iterations > 0
+    numbers = recompute(arrays, reference or {}, longest, trained=trained)
+    if reference is None:
+        names = ("reference_error", "reference_return")
+        numbers |= {name: getattr(entry.evidence, name) for name in names}
     return numbers
 
 
@@ -189,6 +212,8 @@ def with_reference(run: RunFiles) -> Iterator[tuple[Entry, Arrays | None]]:
         arrays = run.evidence.get(phase)
         if arrays is not None and "reference_error" in arrays:
             reference = _of_probe(arrays, "reference")
+        elif arrays is None and entry.evidence.reference_error is not None:
+            reference = reference or None  # It may have been measured in this phase.
         yield entry, reference
         if _commits(entry):
             reference = None if arrays is None else _of_probe(arrays, "candidate")

@@ -1,0 +1,34 @@
+"""The folder of a grid: held by one, and without what a killed one left."""
+
+import pytest
+
+from horizon_rl.grid.folder import GridFolder
+from horizon_rl.support import durable
+from horizon_rl.support.errors import InputError
+
+
+def test_new_folders_are_synced_in_their_parents(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(durable, "sync_directory", synced.append)
+    out = tmp_path / "logs" / "grid"
+    with GridFolder(out).hold():
+        assert {p.name for p in out.iterdir() if p.is_dir()} == {
+            *("runs", "settings", "logs", "results")
+        }
+    assert synced == [tmp_path, tmp_path / "logs", *[out] * 4]
+
+
+def test_what_a_killed_grid_was_writing_is_removed(tmp_path):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        folder.write_result("a", {"key": None})
+    left = [tmp_path / x / ".aside-1-a" for x in ("", "settings", "results", "logs")]
+    for file in left:
+        file.write_text("half")
+    with folder.hold():
+        assert not any(file.exists() for file in left)
+        assert folder.read_result("a") == {"key": None}
+        left[0].write_text("of the grid at work")
+        with pytest.raises(InputError, match="another grid"), folder.hold():
+            pass
+        assert left[0].exists()
