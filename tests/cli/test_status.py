@@ -240,7 +240,7 @@ def test_line_being_written_by_a_live_run_is_no_warning(run, capsys):
     [
         (lambda d: b"", "empty, or cut off within its first line"),
         (lambda d: d.replace(b"\n", b"\ngarbage\n", 1), ":2: not JSON"),
-        (lambda d: d.replace(b'"schema":3', b'"schema":7', 1), "schema 7"),
+        (lambda d: d.replace(b'"schema":4', b'"schema":7', 1), "schema 7"),
         (lambda d: d.replace(b'"length":0', b'"length":1', 1), "checksum"),
     ],
 )

@@ -113,5 +113,5 @@ def test_whoever_sees_what_has_no_known_image_is_refused():
     ):
         with pytest.raises(InputError, match="mirror image is not known"):
             replace(MlpCfg(symmetric=True), **changes)
-    with pytest.raises(InputError, match="not symmetric"):
+    with pytest.raises(InputError, match="no-symmetric"):
         LearnerCfg(actor=MlpCfg(symmetric=True), algorithm="gram", gram=GramCfg())

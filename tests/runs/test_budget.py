@@ -32,8 +32,8 @@ def test_budget_is_remembered_once_it_is_given(tmp_path):
 
 def test_budget_without_a_checksum_is_read_only_beside_an_old_journal(tmp_path):
     (tmp_path / "budget.json").write_text('{"steps": 5, "minutes": 0.0}')
-    (tmp_path / "journal.jsonl").write_text('{"schema": 2}\n')
-    assert read_budget(tmp_path) == Budget(steps=5)
     (tmp_path / "journal.jsonl").write_text('{"schema": 3}\n')
+    assert read_budget(tmp_path) == Budget(steps=5)
+    (tmp_path / "journal.jsonl").write_text('{"schema": 4}\n')
     with pytest.warns(UserWarning, match="budget.json is damaged"):
         assert read_budget(tmp_path) is None

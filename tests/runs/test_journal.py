@@ -52,7 +52,7 @@ def edit_line(path: Path, number: int, old: str, new: str) -> None:
 
 def test_header_says_what_the_run_was_started_with(path):
     header = replay(path).header
-    assert header.schema == 3
+    assert header.schema == 4
     assert header.groups == ("mass", "com")
     assert header.curriculum == CurriculumCfg()
     assert header.context == {"seed": 3}
@@ -114,8 +114,8 @@ def test_torn_line_is_cut_away_before_the_next_is_written(path):
         (4, "{", "garbage {", ":4: not JSON"),
         (4, '"length":0.95', '"length":0.96', ":4: checksum does not match"),
         (4, '"length":0.95', '"length":NaN', ":4: not JSON: NaN"),
-        (1, '"schema":3', '"schema":4', ":1: schema 4, written by horizon-rl"),
-        (1, '"schema":3', '"shema":1', ":1: no schema version"),
+        (1, '"schema":4', '"schema":5', ":1: schema 5, written by horizon-rl"),
+        (1, '"schema":4', '"shema":1', ":1: no schema version"),
         (1, '"alpha":0.4', '"alpha":0.5', ":1: checksum does not match"),
     ],
 )

@@ -130,7 +130,7 @@ def take_checksums_out(run: Path) -> None:
 def test_lines_of_older_versions_have_no_checksum(run):
     journal = run / "journal.jsonl"
     header, *lines = journal.read_bytes().splitlines(keepends=True)
-    old = {**parse_line(header, ""), "schema": 2}
+    old = {**parse_line(header, ""), "schema": 3}
     journal.write_bytes(to_line(old) + b"".join(lines))
     expected, _ = look(run)
     take_checksums_out(run)

@@ -1,6 +1,6 @@
 """The environment for Gymnasium: `gymnasium.make_vec("HorizonVelocity-v0", ...)`."""
 
-import os
+import multiprocessing
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,6 @@ with needs_extra("gymnasium"):
 LARGEST_ACTION = 10.0
 """Bound of the action space. With 0.25 rad to the unit, targets further off are out of
 any joint's reach; the environment itself does not clip."""
-IMPORTED_BY = os.getpid()
-"""The process that imported torch: another one was forked from it."""
 
 register_env()
 
@@ -33,12 +31,12 @@ def _spaces(num_observations: int, num_actions: int) -> tuple[Box, Box]:
 
 
 def _survive_fork() -> None:
-    """Keep torch to one thread in a process that was forked: the others are gone.
+    """Keep torch to one thread in a child process: one that was forked has no others.
 
     Gymnasium's AsyncVectorEnv makes an environment before it forks, and torch would wait
     for the threads of that one without end.
     """
-    if os.getpid() != IMPORTED_BY:
+    if multiprocessing.parent_process():
         torch.set_num_threads(1)
 
 

@@ -38,6 +38,7 @@ def run(cmd: ExportCmd) -> None:
                 f"--mjcf writes robots of `horizon robots`; {cmd.robot} is a file already"
             )
     warn_of_pose(cmd.robot, [cmd.checkpoint])
+    trained_nm = _least_trained_torque(cmd)
     with Terminal(stderr=True).status("writing the network") as status:
 
         def tell(done: int, total: int) -> None:
@@ -49,7 +50,6 @@ def run(cmd: ExportCmd) -> None:
     if cmd.mjcf:
         write_file(cmd.mjcf, standalone_mjcf(cmd.robot).encode())
     write_file(cmd.out, exported.content)
-    trained_nm = _least_trained_torque(cmd)
     _print(cmd, exported, trained_nm)
     _warn_of_torque(exported.metadata, trained_nm)
 

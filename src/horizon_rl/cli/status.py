@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from horizon_rl.cli.common import RunArgument, Terminal, print_json
-from horizon_rl.policies.shipped import shipped_runs, start_of
+from horizon_rl.policies.shipped import is_shipped_run, shipped_runs, start_of
 from horizon_rl.runs.find import find_journal, newest_journal
 from horizon_rl.runs.read import read_run
 from horizon_rl.show.status_board import print_status
@@ -25,6 +25,5 @@ def run(cmd: StatusCmd) -> None:
     if cmd.json:
         print_json(encode(found.summary))
     else:
-        shipped = (path.resolve() for path in shipped_runs().values())
-        is_shipped = journal.parent.resolve() in shipped
+        is_shipped = is_shipped_run(journal.parent)
         print_status(Terminal(), found.summary, found.journal, is_shipped=is_shipped)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from horizon_rl.cli.common import RunArgument, Terminal, print_json
-from horizon_rl.policies.shipped import shipped_runs
+from horizon_rl.policies.shipped import is_shipped_run, shipped_runs
 from horizon_rl.runs.find import find_journal, newest_journal
 from horizon_rl.runs.verify import Finding, verify_run
 from horizon_rl.show.table import Cell, Table
@@ -24,8 +24,7 @@ def run(cmd: VerifyCmd) -> None:
     from horizon_rl.evaluation.studies.recheck import recheck
 
     journal = find_journal(cmd.run, shipped_runs()) if cmd.run else newest_journal()
-    folder = journal.parent.resolve()
-    is_shipped = folder in (path.resolve() for path in shipped_runs().values())
+    is_shipped = is_shipped_run(journal.parent)
     files, findings = verify_run(journal, is_shipped=is_shipped)
     again = recheck(files)
     wrong = [x for x in again.disagreements if x.phase not in files.damaged]

@@ -187,7 +187,7 @@ def build_actor(
 
 
 def _build_mirror() -> Mirror:
-    # Only here does learning know whom it teaches.
+    # Here alone: nothing else in learning depends on the task.
     from horizon_rl.task.mirror import ACTION, OBSERVATION
 
     return Mirror(OBSERVATION, ACTION)

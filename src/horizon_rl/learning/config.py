@@ -43,7 +43,7 @@ class AnyActorCfg(Bounded):
         if self.symmetric and (self.privileged_groups or self.obs_groups != ("actor",)):
             raise InputError(
                 "a symmetric actor reads the observations 'actor' alone: of others the "
-                "mirror image is not known"
+                "mirror image is not known; accepted: --learner.actor.no-symmetric"
             )
 
 
@@ -262,7 +262,7 @@ class LearnerCfg:
         if self.algorithm == "gram" and (is_special or not isinstance(actor, MlpCfg)):
             raise InputError(
                 "GRAM's actor is an MLP that learns about its instance from a latent; "
-                "accepted: --policy mlp, not symmetric"
+                "accepted: --policy mlp, --learner.actor.no-symmetric"
             )
 
     def compiles(self, part: Literal["task", "update"]) -> bool:

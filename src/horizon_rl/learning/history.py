@@ -54,7 +54,7 @@ class Cache:
         num_inputs: int,
         room: int,
         device: torch.device,
-        views: int = 1,
+        num_views: int = 1,
     ):
         """Make room for so many steps of worlds that have no past.
 
@@ -64,12 +64,17 @@ class Cache:
             num_inputs: Numbers that the actor reads of a world.
             room: Steps until it must be filled again.
             device: Where.
-            views: Times that the actor sees a world, with keys and values each time.
+            num_views: Times that the actor sees a world, with keys and values each time.
         """
         self.num_worlds, self.reach, self.window = num_worlds, cfg.reach, cfg.window
         self.num_steps = 0
         """Steps added since it was filled."""
-        shape = (views * num_worlds, cfg.num_heads, cfg.window + 1, cfg.head_dim)
+        shape = (
+            num_views * num_worlds,
+            cfg.num_heads,
+            cfg.window + 1,
+            cfg.head_dim,
+        )
         layers = range(cfg.num_layers)
         self.raw = torch.zeros(num_worlds, cfg.reach + room, num_inputs, device=device)
         self.keys = [torch.zeros(shape, device=device) for _ in layers]

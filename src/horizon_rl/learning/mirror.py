@@ -12,7 +12,7 @@ Swapped = tuple[Sequence[int], Sequence[float]]
 class OneView(nn.Module):
     """Shows a network every world as it is."""
 
-    views = 1
+    num_views = 1
     """Times that it sees a world."""
 
     def add_views(self, raw: Tensor, dim: int) -> Tensor:
@@ -20,7 +20,7 @@ class OneView(nn.Module):
         return raw
 
     def mean_action(self, actions: Tensor) -> Tensor:
-        """Return the mean [..., n, -] of the actions [..., views * n, -] of all views."""
+        """Return the mean [..., n, -] of the actions [..., num_views * n, -] of all views."""
         return actions
 
 
@@ -32,7 +32,7 @@ class Mirror(OneView):
     errors of its two views average out.
     """
 
-    views = 2
+    num_views = 2
     input_order: Tensor
     input_sign: Tensor
     action_order: Tensor

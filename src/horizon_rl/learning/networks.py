@@ -108,7 +108,7 @@ class Actor(MLPModel):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        """Return latents [..., views * n, -]."""
+        """Return latents [..., num_views * n, -]."""
         return self.features(self.view.add_views(self._inputs(obs), dim=-2))
 
     def act_on(self, latent: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ class TransformerActor(Actor):
         masks: Tensor | None = None,
         hidden_state: HiddenState = None,
     ) -> Tensor:
-        """Return latents of the next step [views * n, -], or after a `History`."""
+        """Return latents of the next step [num_views * n, -], or after a `History`."""
         raw = self._inputs(obs)
         if hidden_state is not None:
             past = History(*hidden_state)
@@ -117,21 +117,21 @@ class TransformerActor(Actor):
         """Free all room of a cache, keeping its past; or make one for `room` steps."""
         if cache is None or cache.num_worlds != num_worlds:
             device = self.embedding.weight.device
-            views = self.view.views
-            return Cache(self.cfg, num_worlds, self.num_inputs, room, device, views)
+            shape = num_worlds, self.num_inputs, room
+            return Cache(self.cfg, *shape, device, self.view.num_views)
         history = cache.history()
         cache.fill(history, self.remember(*self._all_views(history)))
         return cache
 
     @torch.no_grad()
     def step(self, raw: Tensor, cache: Cache) -> Tensor:
-        """Add inputs [n, -] to a cache with room; return latents [views * n, -]."""
+        """Add inputs [n, -] to a cache with room; return latents [num_views * n, -]."""
         now = cache.slot
         cache.raw[:, now] = raw
         rotation = self.rotation[:, now : now + 1]
         # As `visible` says: what is held is neither later nor too old.
         held = cache.held(self.slots[: self.cfg.window + 1])
-        first = cache.first.clamp(max=now).repeat(self.view.views)
+        first = cache.first.clamp(max=now).repeat(self.view.num_views)
         mask = (held >= first.unsqueeze(1))[:, None, None]
 
         def extend(layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,7 +145,7 @@ class TransformerActor(Actor):
     # Whole rollouts.
 
     def decode(self, raw: Tensor, past: History) -> Tensor:
-        """Return latents [views * n, T, -] of rollouts [n, T, -] that follow a past."""
+        """Return latents [num_views * n, T, -] of rollouts [n, T, -] that follow a past."""
         raw, past = self.view.add_views(raw, dim=0), self._all_views(past)
         reach, window = self.cfg.reach, self.cfg.window
         end = reach + raw.shape[1]
@@ -188,7 +188,7 @@ class TransformerActor(Actor):
         return memory
 
     def _all_views(self, past: History) -> History:
-        repeats = (self.view.views, *[1] * (past.first.ndim - 1))
+        repeats = (self.view.num_views, *[1] * (past.first.ndim - 1))
         return History(self.view.add_views(past.raw, 0), past.first.repeat(repeats))
 
     def embed(self, raw: Tensor) -> Tensor:

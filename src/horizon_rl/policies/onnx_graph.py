@@ -38,7 +38,7 @@ class OnnxTransformer(nn.Module):
         self.window = cfg.window
         self.view = copy.deepcopy(actor.view)
         heads = (cfg.num_heads, cfg.window, cfg.head_dim)
-        self.cache_shape = (actor.view.views, cfg.num_layers, 2, *heads)
+        self.cache_shape = (actor.view.num_views, cfg.num_layers, 2, *heads)
         self.normalizer = copy.deepcopy(actor.obs_normalizer)
         self.embedding = copy.deepcopy(actor.embedding)
         self.decoder = copy.deepcopy(actor.decoder)
@@ -54,7 +54,7 @@ class OnnxTransformer(nn.Module):
 
         Args:
             obs: [1, inputs] raw observation.
-            cache: [views, layers, 2, heads, window, head_dim] keys and values; zeros
+            cache: [num_views, layers, 2, heads, window, head_dim] keys and values; zeros
                 first.
             valid: [1] integer, steps remembered; 0 begins an episode.
 

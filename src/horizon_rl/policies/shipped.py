@@ -57,6 +57,11 @@ def shipped_runs() -> dict[str, Path]:
     return {name: model_path(name) / RUN for name in model_names()}
 
 
+def is_shipped_run(run: Path) -> bool:
+    """Tell whether a run is that of a shipped policy, which comes without weights."""
+    return run.resolve() in (path.resolve() for path in shipped_runs().values())
+
+
 def find_checkpoint(source: str) -> Path:
     """Return the checkpoint behind a shipped policy's name, a run or a checkpoint."""
     if source in model_names():

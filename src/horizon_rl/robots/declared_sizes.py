@@ -33,7 +33,7 @@ MAX_SIZES = {
 }
 """Largest numbers, by attribute: their names mean the same in every element."""
 
-NAME = rb"[A-Za-z_:\x80-\xff][-\w:.\x80-\xff]*"
+NAME = rb"[A-Za-z_:\x80-\xff][-\w:.\x80-\xff]*+"
 ATTRIBUTE = re.compile(rb"(%s)\s*=\s*(\"[^\"]*\"|'[^']*')" % NAME)
 TAG = re.compile(
     rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<!(?!--|\[CDATA\[).*?>"

@@ -162,7 +162,10 @@ def _load(make: Callable[..., Any], *args: str) -> Any:
 
 
 def _check_finite(model: mujoco.MjModel) -> None:
-    """Refuse NaN and infinity: MuJoCo takes them, and only warns of some."""
+    """Refuse NaN and infinity: MuJoCo takes them, and only warns of some.
+
+    An infinite range is none, as files write it.
+    """
     for part in (model, model.opt, model.stat):
         for name in dir(part):
             value = getattr(part, name)
@@ -171,9 +174,12 @@ def _check_finite(model: mujoco.MjModel) -> None:
 
 
 def _check_finite_value(name: str, values: np.ndarray) -> None:
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        wrong = values[~np.isfinite(values)].flat[0]
-        raise InputError(f"{name} is {wrong}; accepted: finite numbers only")
+    if values.dtype.kind != "f":
+        return
+    wrong = np.isnan(values) if name.endswith("range") else ~np.isfinite(values)
+    if wrong.any():
+        found = values[wrong].flat[0]
+        raise InputError(f"{name} is {found}; accepted: finite numbers only")
 
 
 def _motor_facts(
@@ -200,6 +206,7 @@ def _motor_facts(
             passive = model.dof_damping[model.jnt_dofadr[joint]]
             facts[1, i] = -position_bias * gear**2
             facts[2, i] = -velocity_bias * gear**2 + passive
+    facts[~np.isfinite(facts)] = math.nan
     return facts[0], facts[1], facts[2]
 
 

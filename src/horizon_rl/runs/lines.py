@@ -11,12 +11,12 @@ from horizon_rl.support.records import decode, dumps, loads
 
 T = TypeVar("T")
 
-SCHEMA = 3
-"""Version of a journal's lines; grows when they change. 1 has no method in its header; up
-to 2, `horizon` is the paper's rule."""
+SCHEMA = 4
+"""Version of a run's lines; grows when they change. 1 has no method in its header; up to
+2, `horizon` is the paper's rule; up to 3, telemetry may lack checksums."""
 
 CHECKSUM = "crc"
-SEALED = 3
+SEALED = 4
 """Schema from which on a run's other lines have checksums too, not only its journal's."""
 
 

@@ -83,7 +83,9 @@ class _FromSource(SourceFileLoader):
         content = self.get_data(self.path)
         # Read once: what was hashed is what runs.
         if self.digest and hashlib.sha256(content).hexdigest() != self.digest:
-            raise InputError(f"{self.path} was changed after it was checked: try again")
+            raise InputError(
+                f"{self.path} was changed after it was checked: start again"
+            )
         return self.source_to_code(content, self.path)
 
 

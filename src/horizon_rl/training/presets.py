@@ -74,9 +74,13 @@ def shipped_start(learner: LearnerCfg) -> str | None:
     starts = {"base-mlp": _small_learner("mlp"), "base": _paper_learner("transformer")}
     for name, shipped in starts.items():
         sees = shipped.actor.privileged_groups, shipped.actor.encoder_dim
-        blind = replace(learner.actor, privileged_groups=sees[0], encoder_dim=sees[1])
-        blind = replace(blind, symmetric=shipped.actor.symmetric)
-        if (blind, learner.critic) == (shipped.actor, shipped.critic):
+        plain = replace(
+            learner.actor,
+            privileged_groups=sees[0],
+            encoder_dim=sees[1],
+            symmetric=False,
+        )
+        if (plain, learner.critic) == (shipped.actor, shipped.critic):
             return name
     return None
 
@@ -117,8 +121,9 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
 def _laptop(policy: PolicyKind) -> TrainCfg:
     """Balance physics and learning on two cores: small nets, short episodes."""
     learner = _small_learner(policy)
-    # Twice the views of few worlds: docs/studies/2026-11-18-mirror.md.
-    learner = replace(learner, actor=replace(learner.actor, symmetric=True))
+    # Measured for the MLP alone: docs/studies/2026-11-18-mirror.md.
+    actor = replace(learner.actor, symmetric=policy == "mlp")
+    learner = replace(learner, actor=actor)
     return TrainCfg(
         num_envs=256,
         phase_iterations=96,
