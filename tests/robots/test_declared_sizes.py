@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 mujoco = pytest.importorskip("mujoco")
@@ -139,15 +140,24 @@ def test_memory_that_runs_out_is_said(error, message, tmp_path, monkeypatch):
     [
         ('<option timestep="nan"/>', "timestep is nan; accepted: finite"),
         ('<option gravity="0 0 inf"/>', "gravity is inf; accepted: finite"),
-        (
-            '<actuator><motor joint="left_front_abad" ctrlrange="-inf inf"/></actuator>',
-            "ctrlrange is -inf",
-        ),
     ],
 )
 def test_numbers_that_are_not_finite_are_refused(extra, message, tmp_path):
     with pytest.raises(InputError, match=message):
         load_mjcf(write(tmp_path, extra))
+
+
+def test_infinite_range_is_none(tmp_path):
+    motor = '<motor joint="left_front_abad" ctrlrange="-inf inf"/>'
+    robot = load_mjcf(write(tmp_path, f"<actuator>{motor}</actuator>"))
+    assert not np.isinf(robot.torque_limit_nm).any()
+
+
+def test_long_name_of_a_tag_takes_no_time(tmp_path):
+    # Tried at every length of the name, it would take minutes.
+    (tmp_path / "robot.xml").write_text(f"<{1_000_000 * 'a'}!")
+    with pytest.raises(InputError, match="not XML from this tag on"):
+        load_mjcf(tmp_path / "robot.xml")
 
 
 def test_mujoco_writes_neither_warnings_nor_a_log(tmp_path):
