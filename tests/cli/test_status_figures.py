@@ -13,6 +13,7 @@ import pytest
 from horizon_rl.cli import main
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.runs.journal import create_curriculum
+from horizon_rl.runs.lines import to_line
 from horizon_rl.support.records import encode
 from run_files import (
     GOOD,
@@ -130,11 +131,11 @@ def test_torn_and_odd_lines_of_the_logs_are_left_out(run, capsys):
         odd = {"probe_s": 1.0, "settle_s": 1.0}
         for line in (
             {"phase": 2, "train_s": float("nan"), **odd},
-            {"phase": 9, "train_s": 1.0, **odd},  # Never judged.
             {"phase": 3, **odd},
             ["phase", 3],
         ):
             file.write(json.dumps(line).encode() + b"\n")
+        file.write(to_line({"phase": 9, "train_s": 1.0, **odd}))  # Never judged.
         file.write(b'\xff\n{"phase":3,"trai')
     write_metrics(run)
     with open(run / "metrics.jsonl", "ab") as file:

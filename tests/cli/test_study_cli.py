@@ -15,7 +15,8 @@ from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import create_curriculum
-from horizon_rl.support.records import dumps, encode
+from horizon_rl.runs.lines import to_line
+from horizon_rl.support.records import encode
 
 N, LONGEST = 32, 100
 TRAIN = {
@@ -73,8 +74,7 @@ def write_run(run: Path, method="paper", seed=0, lengths=LENGTHS) -> Path:
         for k in range(len(lengths))
     ]
     for name, lines in (("metrics", metrics), ("times", times)):
-        text = "".join(f"{dumps(line)}\n" for line in lines)
-        (run / f"{name}.jsonl").write_text(text)
+        (run / f"{name}.jsonl").write_bytes(b"".join(map(to_line, lines)))
     return run
 
 
