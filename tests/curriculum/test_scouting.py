@@ -12,6 +12,8 @@ from horizon_rl.curriculum.scouting import (
     ladder,
     losses,
     reach,
+    reach_by_error,
+    smooth,
     survived_here,
 )
 from horizon_rl.support.errors import InputError
@@ -176,6 +178,27 @@ def test_no_leap_without_all_scouts(missing):
     found = survival(0.9, beyond=(0.9, 0.9, 0.9))
     del found[missing]
     assert choose_leap(HERE, found, 0.6, 0.7, CFG) == (HERE, None)
+
+
+def test_only_outward_scouts_are_averaged_with_earlier_ones():
+    before = {"candidate": 0.5, "beyond 0": 0.6, "beyond 1": 0.2}
+    now = {"candidate": 0.9, "training": 0.8, "beyond 0": 1.0, "beyond 0.5": 0.7}
+    assert smooth(before, now, 0.25) == {**now, "beyond 0": pytest.approx(0.9)}
+    assert smooth({}, now, 0.25) == now
+
+
+def test_error_is_expected_to_grow_as_that_of_the_scouts_does():
+    errors = {"beyond 0": 0.2, "beyond 0.25": 0.3, "beyond 0.5": 0.25, "beyond 1": 0.7}
+    found = {**errors, "training": 0.4}
+    # 0.05 of 0.1 up to rung 0.25. An error that falls is chance: the rungs before count.
+    assert reach_by_error(found, 0.45, CFG) == pytest.approx(0.125)
+    assert reach_by_error(found, 0.5, CFG) == 0.5
+    assert reach_by_error(found, 0.7, CFG) == pytest.approx(0.5 + 0.5 * 0.2 / 0.4)
+    assert reach_by_error(found, 2.0, CFG) == 1.0
+    assert reach_by_error(found, 0.4, CFG) == reach_by_error(found, 0.1, CFG) == 0.0
+    # What was not scouted sets no bound.
+    assert reach_by_error(errors, 0.1, CFG) == 1.0
+    assert reach_by_error({"training": 0.4, "beyond 0": 0.2}, 0.1, CFG) == 1.0
 
 
 @pytest.mark.parametrize(

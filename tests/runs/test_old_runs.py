@@ -86,6 +86,20 @@ def test_horizon_of_today_is_not_taken_for_the_papers_rule(tmp_path):
     assert isinstance(header.make_method(), Horizon) and header.context == context
 
 
+def test_leaps_that_were_planned_by_survival_alone_still_are(tmp_path):
+    """Settings that an older version did not have mean what it did."""
+    path = tmp_path / "journal.jsonl"
+    create_curriculum(path, ["mass"], Horizon()).close()
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    old = parse_line(header, "")
+    for name in ("smoothing", "weigh_error"):
+        del old["settings"]["leap"][name]
+    path.write_bytes(to_line(old) + b"".join(lines))
+    method = replay(path).header.make_method()
+    assert isinstance(method, Horizon)
+    assert (method.leap.smoothing, method.leap.weigh_error) == (0.0, False)
+
+
 def test_reference_is_what_the_last_commit_showed():
     entries = replay(RUNS / "training" / "journal.jsonl").entries
     state = replay(RUNS / "training" / "journal.jsonl").state

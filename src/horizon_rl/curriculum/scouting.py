@@ -64,17 +64,23 @@ class Recovery:
 class LeapCfg(Bounded):
     """How the governor scouts, leaps, waits and gives up."""
 
-    recovery: Annotated[float, Within(0.0, 0.99)] = 0.5
+    recovery: Annotated[float, Within(0.0, 0.99)] = 0.35
     """Share of the survival that a leap costs, as scouts show it, which one phase is
     expected to win back: at first, and at most. Leaps that win back less lower it."""
     ready: Share = 0.9
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
+    smoothing: Annotated[float, Within(0.0, 0.99)] = 0.5
+    """Weight of what scouts of earlier phases at the same levels survived: one draw of a
+    few scenarios may be a lucky one, and lead too far."""
+    weigh_error: bool = True
+    """Go no further than where gate L's limit of the tracking error is met, by how much
+    the scouts' error grows; else by survival alone."""
     min_gain: Share = 0.02
     """Least gain of the mean level that is worth a leap."""
     rungs: Annotated[tuple[Share, ...], Within(1, 100)] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
-    last_leap: Share = 0.7
+    last_leap: Share = 0.8
     """No leap begins once this share of the run's env steps is spent: the rest makes
     sure of what is mastered, while the noise goes down."""
     patience: Count = 6
@@ -134,6 +140,7 @@ def choose_leap(
     goal: float,
     recovery: float,
     cfg: LeapCfg,
+    most: float = 1.0,
 ) -> tuple[Levels, float | None]:
     """Return the furthest levels from which one phase is expected to reach the goal.
 
@@ -144,6 +151,7 @@ def choose_leap(
         goal: Survival to be reached at the levels to leap to.
         recovery: Share of the loss that a phase wins back.
         cfg: The rungs that were scouted.
+        most: Share of the way to the limit that it may go for other reasons.
 
     Returns:
         The levels, and what scouts survive there; None where nothing was scouted.
@@ -157,7 +165,24 @@ def choose_leap(
     loss = losses(start, [survival[name] for name in names])
     allowed = min(max(0.0, here - goal) / (1.0 - recovery), loss[-1])
     share = reach(loss, cfg.rungs, allowed)
+    if most < share:
+        share, allowed = most, np.interp(most, (0.0, *cfg.rungs), loss)
     return between(levels, dict.fromkeys(levels, 1.0), share), here - float(allowed)
+
+
+def reach_by_error(errors: Mapping[str, float], most: float, cfg: LeapCfg) -> float:
+    """Return the share of the way to the limit at which training's error is `most`.
+
+    It is expected to grow as the scouts' does, and a phase wins nothing back of it:
+    policies that are widened follow their commands less closely from leap to leap.
+    """
+    names = [f"{BEYOND} {rung:g}" for rung in (0.0, *cfg.rungs)]
+    known = all(name in errors for name in (TRAINING, *names))
+    if not (cfg.weigh_error and known):
+        return 1.0
+    start, *further = (errors[name] for name in names)
+    growth = losses(0.0, [start - error for error in further])
+    return reach(growth, cfg.rungs, max(0.0, most - errors[TRAINING]))
 
 
 def survival_of(evidence: Evidence) -> dict[str, float]:
@@ -172,6 +197,32 @@ def survival_of(evidence: Evidence) -> dict[str, float]:
         for name, value in lengths.items()
         if name.endswith("_length")
     } | {TRAINING: length}
+
+
+def errors_of(evidence: Evidence) -> dict[str, float]:
+    """Return the tracking error of the outward scouts, and in training."""
+    scouted = {
+        name.removesuffix("_error"): value
+        for name, value in evidence.probed.items()
+        if name.startswith(BEYOND) and name.endswith("_error")
+    }
+    error = evidence.tracking_error
+    return scouted if error is None else scouted | {TRAINING: error}
+
+
+def smooth(
+    before: Mapping[str, float], now: Mapping[str, float], weight: float
+) -> dict[str, float]:
+    """Average what outward scouts show with what earlier ones did at the same levels.
+
+    What the policy does where it was trained is known better, and stays as it is.
+    """
+    return {
+        name: weight * before[name] + (1.0 - weight) * value
+        if name.startswith(BEYOND) and name in before
+        else value
+        for name, value in now.items()
+    }
 
 
 def survived_here(survival: Mapping[str, float]) -> float | None:

@@ -23,7 +23,11 @@ SMALL_TRANSFORMER = TransformerCfg(
 )
 SMALL_CRITIC = CriticCfg(hidden_dims=(128, 128), encoder_dim=32, activation="elu")
 FAST_PPO = PpoCfg(
-    learning_rate=1e-3, num_epochs=5, target_kl=0.02, final_entropy_coef=0.002
+    learning_rate=1e-3,
+    num_epochs=5,
+    target_kl=0.02,
+    final_entropy_coef=0.0,
+    anneal_from=0.2,
 )
 """With a sixteenth of the paper's worlds a minibatch's KL is mostly noise: steered to
 0.01 the rate sinks to its floor, and the robot stands for millions of steps."""
@@ -94,12 +98,16 @@ def _small_learner(policy: PolicyKind) -> LearnerCfg:
     return LearnerCfg(actor=actor, critic=SMALL_CRITIC, ppo=FAST_PPO)
 
 
+def _in_a_mirror(learner: LearnerCfg) -> LearnerCfg:
+    return replace(learner, actor=replace(learner.actor, symmetric=True))
+
+
 def _gpu(policy: PolicyKind) -> TrainCfg:
     """The paper's worlds and networks with the shortest fair phases, on all bodies."""
     # As `base` was trained: the policy may move twice as far in an update.
-    paper = replace(
-        _paper_learner(policy), ppo=PpoCfg(target_kl=0.02, final_entropy_coef=0.002)
-    )
+    ppo = PpoCfg(target_kl=0.02, final_entropy_coef=0.0, anneal_from=0.2)
+    paper = replace(_paper_learner(policy), ppo=ppo)
+    learner = _small_learner("mlp") if policy == "mlp" else paper
     return TrainCfg(
         # Presets are held out, so that to walk them is a test.
         robot="generated",
@@ -114,16 +122,12 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         stagger=True,
         steps=200_000_000,
         task=_short_task(10.0),
-        learner=_small_learner("mlp") if policy == "mlp" else paper,
+        learner=_in_a_mirror(learner),
     )
 
 
 def _laptop(policy: PolicyKind) -> TrainCfg:
     """Balance physics and learning on two cores: small nets, short episodes."""
-    learner = _small_learner(policy)
-    # Measured for the MLP alone: docs/studies/2026-11-18-mirror.md.
-    actor = replace(learner.actor, symmetric=policy == "mlp")
-    learner = replace(learner, actor=actor)
     return TrainCfg(
         num_envs=256,
         phase_iterations=96,
@@ -135,7 +139,7 @@ def _laptop(policy: PolicyKind) -> TrainCfg:
         stagger=True,
         steps=6_200_000,
         task=_short_task(6.0),
-        learner=learner,
+        learner=_in_a_mirror(_small_learner(policy)),
     )
 
 

@@ -34,8 +34,11 @@ from horizon_rl.curriculum.scouting import (
     Recovery,
     between,
     choose_leap,
+    errors_of,
     is_hopeful,
     ladder,
+    reach_by_error,
+    smooth,
     survival_of,
     survived_here,
 )
@@ -60,6 +63,8 @@ class GovernorState(State):
     """What the scouts survived at the levels of a leap that begins; else None."""
     survival: dict[str, float] = field(default_factory=dict)
     """What the last commit's probes survived; empty: not scouted at its levels."""
+    errors: dict[str, float] = field(default_factory=dict)
+    """Tracking errors of the same scouts, and of its training."""
     failed: Levels | None = None
     """Levels of the leap that failed since the last whole commit."""
     trail: tuple[float, ...] = ()
@@ -208,10 +213,14 @@ class Horizon:
         self, state: GovernorState, evidence: Evidence, proposal: Proposal
     ) -> GovernorState:
         """Take the candidate as mastered, and remember what lies beyond it."""
+        # Elsewhere the scouts' levels are others.
+        stays, weight = proposal.levels == state.mastered, self.leap.smoothing
+        survival, errors = survival_of(evidence), errors_of(evidence)
         return replace(
             state,
             frontiers=advance(state.frontiers, proposal.levels),
-            survival=survival_of(evidence),
+            survival=smooth(state.survival if stays else {}, survival, weight),
+            errors=smooth(state.errors if stays else {}, errors, weight),
             failed=None,
             trail=(),
             anchor=state.anchor or by_size("anchor_error", evidence),
@@ -229,6 +238,7 @@ class Horizon:
             state,
             frontiers=advance(state.frontiers, levels, proposal.levels),
             survival={},
+            errors={},
             failed=proposal.levels,
             trail=(),
             reference=replace(unmeasured, distribution=AtLevels(levels)),
@@ -267,7 +277,8 @@ class Horizon:
             return self._try(state, "baseline", mastered, "learn the baseline first")
         goal = max(cfg.ready, self.cfg.gates.min_length)
         share = min(cfg.recovery, state.recovery.share)
-        levels, expected = choose_leap(mastered, state.survival, goal, share, cfg)
+        most = reach_by_error(state.errors, self.cfg.gates.max_error, cfg)
+        levels, expected = choose_leap(mastered, state.survival, goal, share, cfg, most)
         if state.failed:
             half = between(mastered, state.failed, 0.5)
             if not state.survival or any(levels[g] > half[g] for g in half):
