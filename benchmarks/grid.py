@@ -71,7 +71,7 @@ class CpuClock:
 
 
 def run_all(commands: list[list[str]], workers: int) -> tuple[float, float, float]:
-    """Run commands, so many side by side.
+    """Run commands, this many side by side.
 
     Returns:
         CPU seconds of runs and of all else, and wall time.

@@ -31,6 +31,9 @@ parser.add_argument("--joint-friction", type=float, help="dry friction, N m")
 parser.add_argument("--push", type=float, default=0.0, help="m/s, every 5 s")
 parser.add_argument("--video", help="film it, .mp4 or .gif; needs imageio and OpenGL")
 args = parser.parse_args()
+for path in (args.policy, args.robot):
+    if not Path(path).is_file():
+        parser.error(f"there is no file {path}")
 
 options = ort.SessionOptions()
 options.intra_op_num_threads = 1  # Leave the robot's other cores alone.

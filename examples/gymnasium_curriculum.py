@@ -146,7 +146,7 @@ class CrossEntropy(Learner):
 
 
 def main(seed: int = 0, phases: int = 14) -> list[Entry]:
-    """Widen the physics for so many phases; return what was decided, and why."""
+    """Widen the physics for this many phases; return what was decided, and why."""
     method = Horizon(cfg=replace(CFG, max_phases=phases), leap=LEAP)
     curriculum = Curriculum(CATALOGUE.names, method)
     for event in run_phases(curriculum, CartPoles(seed), CrossEntropy()):

@@ -1,7 +1,9 @@
 """A real browser without a screen, for the pages that people look at."""
 
+import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -20,13 +22,20 @@ COARSE = {"device_scale_factor": 0.5}
 """Without a GPU every pixel takes time: a quarter of them shows the same page."""
 
 
+def find_chromium() -> str:
+    """Return the browser's path; skip without one, unless HORIZON_BROWSER=required."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    required = os.environ.get("HORIZON_BROWSER") == "required"
+    if found is None or (required and not find_spec("playwright")):
+        (pytest.fail if required else pytest.skip)("needs Chromium and playwright")
+    return found
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Start Chromium once for all tests of a process."""
+    chromium = find_chromium()
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("needs Chromium")
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(
             executable_path=chromium, args=list(FLAGS), timeout=1000.0 * PATIENCE_S

@@ -4,11 +4,20 @@ What is tested follows from the fields: a new number without bounds fails.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Optional,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import pytest
 
@@ -25,7 +34,7 @@ from horizon_rl.support.errors import InputError
 def commands() -> Iterator[type]:
     """Return the dataclasses of all commands."""
     for name, (flags, _) in COMMANDS.items():
-        place = f"{name}_flags" if name in HEAVY else name
+        place = HEAVY.get(name, name)
         yield getattr(import_module(f"horizon_rl.cli.{place}"), flags)
 
 
@@ -45,11 +54,11 @@ def find_numbers(hint: Any, within: Within | None = None):
     if origin is Annotated:
         marks = [mark for mark in args[1:] if isinstance(mark, Within)]
         yield from find_numbers(args[0], marks[0] if marks else None)
-    elif origin in (tuple, dict, Union, UnionType):
-        for arg in args:
-            yield from find_numbers(arg)
     elif hint in (int, float):
         yield hint, within
+    elif origin is not Literal:
+        for arg in args:
+            yield from find_numbers(arg)
 
 
 SETTINGS = sorted(
@@ -77,6 +86,19 @@ def make(kind: type, **values: Any) -> Any:
         if field.default is MISSING and field.default_factory is MISSING
     }
     return kind(**{**required, **values})
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        *(list[int], set[int], Sequence[int], Mapping[str, int], dict[str, list[int]]),
+        *(int | None, Optional[int], tuple[int, ...], Annotated[list[int], "words"]),
+    ],
+    ids=str,
+)
+def test_numbers_are_found_in_whatever_holds_them(hint):
+    assert [*find_numbers(hint)] == [(int, None)]
+    assert not [*find_numbers(Literal[1, 2])] and not [*find_numbers(list[str])]
 
 
 def test_there_are_many_numbers():

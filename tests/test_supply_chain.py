@@ -1,7 +1,9 @@
 """What is installed is known by version and hash; licences of sources have their texts."""
 
 import re
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,16 @@ def test_lock_has_everything_at_the_pinned_version_with_hashes(lock, extras):
     found = PIN.findall(text)
     assert len(found) == len(lines) > 50, "a line that is no pin"
     assert all(hashes for _, _, hashes in found)
+
+
+def test_editable_install_needs_nothing_that_no_lock_has(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build")
+    monkeypatch.setitem(sys.modules, "editables", None)
+    monkeypatch.chdir(ROOT)
+    assert "editables" not in pins("locks/cpu.txt")
+    with zipfile.ZipFile(tmp_path / build.build_editable(str(tmp_path))) as wheel:
+        (link,) = (name for name in wheel.namelist() if name.endswith(".pth"))
+        assert wheel.read(link).decode().strip() == str(ROOT / "src")
 
 
 def test_only_the_libraries_of_the_gpu_are_not_among_the_constraints():

@@ -64,5 +64,5 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
 
 
 def _leaves_docs(page: File, up: str) -> bool:
-    """Tell whether so many steps up lead from a page to the root of the repository."""
+    """Tell whether this many steps up lead from a page to the root of the repository."""
     return up.count("../") == page.src_uri.count("/") + 1

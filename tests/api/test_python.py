@@ -97,7 +97,9 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(InputError, match=r"shape \(44,\); accepted: \(45,\)"):
         policy(np.zeros(44))
     policy(np.zeros((3, 45)))
-    with pytest.raises(InputError, match="2 robots, 3 before: call reset"):
+    with pytest.raises(
+        InputError, match="obs has 2 robots, the memory is of 3: call pol"
+    ):
         policy(np.zeros((2, 45)))
     with pytest.raises(InputError, match=r"mask of shape \(2,\); accepted: \(3,\)"):
         policy.reset(np.zeros(2))
@@ -214,6 +216,10 @@ def test_bad_settings_are_refused(options, message):
         hz.make_env(**options)
 
 
+def test_environment_says_what_it_is():
+    assert repr(hz.make_env("a1", num_envs=2)) == "NumpyEnv('a1', num_envs=2)"
+
+
 def test_bad_actions_are_refused():
     env = hz.make_env(num_envs=2)
     with pytest.raises(InputError, match="call reset"):
@@ -282,6 +288,11 @@ def test_function_can_be_evaluated(tmp_path):
     assert result.record["policy"] == "<lambda>"
 
 
+def test_preset_has_a_policy_unless_told():
+    assert hz.preset_cfg("laptop") == hz.preset_cfg("laptop", "mlp")
+    assert hz.preset_cfg("gpu") == hz.preset_cfg("gpu", "transformer")
+
+
 def test_settings_of_a_training_are_no_name():
     with pytest.raises(InputError, match="cfg is 'laptop'; accepted: a TrainCfg"):
         hz.train("laptop")  # pyright: ignore[reportArgumentType]
@@ -305,6 +316,7 @@ def test_training_yields_its_events_and_can_be_resumed(tmp_path):
         "disturbance",
         "com",
     }
+    assert repr(again) == f"Training({str(tmp_path / 'run')!r}, {again.ended})"
     assert again.policy()(observations(1)).shape == (1, 12)
     again.run.close()
 

@@ -1,6 +1,7 @@
 """A sound file or input of every kind, to be attacked."""
 
 import io
+import json
 import os
 import shlex
 from collections.abc import Callable
@@ -31,7 +32,7 @@ from horizon_rl.domains import AtLevels, load_catalogue, paper_catalogue
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.success import read_curve, read_results
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.grid.folder import read_collected
+from horizon_rl.grid.folder import GridFolder, read_collected
 from horizon_rl.grid.study_file import load_study
 from horizon_rl.physics import sample_pool
 from horizon_rl.policies.load import load_policy
@@ -76,6 +77,12 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     grid.write_text(GRID)
     records = folder / "records.jsonl"
     records.write_text((ROOT / "studies/laptop.jsonl").read_text())
+    joints = folder / "joints.json"
+    joints.write_text(json.dumps(JOINTS))
+    result = GridFolder(folder / "evaluated")
+    with result.hold():
+        record = json.loads(records.read_text().splitlines()[0])
+        result.write_result("a", {"key": {"budget": {}}, "record": record})
     cached = sorted((folder / "cache").glob("??/*.npz"))[0]
 
     def act(file: str) -> Callable[[], Any]:
@@ -103,6 +110,15 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         rng = np.random.default_rng(0)
         pool = sample_pool([robot_], paper_catalogue(), AtLevels({}), 2, rng)
         return pool.start_qpos.tolist()
+
+    def mapped() -> Any:
+        return run_command("robots", robot, "--joints", joints, "--json")
+
+    def evaluated() -> Any:
+        found = result.read_result("a"), result.collect(["a"])
+        if found[0] is None:
+            raise InputError("it is evaluated again")
+        return found, read_collected(result.records)
 
     def settings() -> Any:
         return parse_line(f"train --config {shlex.quote(str(config))}")
@@ -154,6 +170,16 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         "ONNX with external data": Kind(
             folder / "split.onnx", act("split.onnx"), forge_external, False, 6
         ),
+        "external weights of ONNX": Kind(
+            folder / "weights.bin", act("split.onnx"), mutate_bytes, False, 6
+        ),
+        "joints": Kind(joints, mapped, mutate_text, False, 30),
+        "result of a grid": Kind(
+            result.path / "results/a.json", evaluated, mutate_text, False, 10
+        ),
+        "result of a grid, forged": Kind(
+            result.path / "results/a.json", evaluated, forge_json, False, 10
+        ),
         "cached results": Kind(cached, kept, mutate_bytes, True),
         "catalogue": Kind(catalogue, drawn, mutate_text, False, 9),
         "suite": Kind(suite, frozen, mutate_text, False, 14),
@@ -168,6 +194,15 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     }
 
 
+JOINTS = {
+    f"{leg}_{ours}": f"{place}_{theirs}"
+    for leg, place in zip(
+        ("FL", "FR", "RL", "RR"),
+        ("left_front", "right_front", "left_hind", "right_hind"),
+        strict=True,
+    )
+    for ours, theirs in (("hip", "abad"), ("thigh", "hip"), ("calf", "knee"))
+}
 SUITE = """\
 episodes = 2
 severity = 0.5

@@ -1,9 +1,12 @@
 """Ways to alter a file: by bytes, by words and numbers, and with a forged checksum."""
 
+import io
 import json
 import random
 import re
 from typing import Any
+
+import numpy as np
 
 from horizon_rl.runs.lines import CHECKSUM, to_line
 
@@ -99,6 +102,26 @@ def forge_json(content: bytes, rng: random.Random) -> bytes:
     data = json.loads(content)
     _alter(data, rng)
     return json.dumps(data).encode()
+
+
+def forge_arrays(content: bytes, rng: random.Random) -> bytes:
+    """Alter, drop or add an array of an .npz file, and save it again."""
+    arrays = dict(np.load(io.BytesIO(content)))
+    name = rng.choice(list(arrays))
+    values = arrays.pop(name)
+    others = (values[::-1], values[:-1], values[None], values.astype(str), values[:0])
+    numbers = (np.nan, np.inf, -1.0, 1e38, 0.5)
+    kind = rng.random()
+    if kind < 0.4:
+        arrays[name] = rng.choice(others)
+    elif kind < 0.8 and len(values):
+        arrays[name] = values.astype(float)
+        arrays[name][rng.randrange(len(values))] = rng.choice(numbers)
+    elif kind < 0.9:
+        arrays[rng.choice(("x", "anchor_size:x", "_", "window_error:"))] = values
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    return packed.getvalue()
 
 
 def forge_external(content: bytes, rng: random.Random) -> bytes:

@@ -82,8 +82,7 @@ def parse_line(text: str) -> str:
         raise InputError(str(error)) from error
     if name not in COMMANDS:
         raise InputError(f"no command {name}")
-    place = f"{name}_flags" if name in HEAVY else name
-    flags = import_module(f"horizon_rl.cli.{place}")
+    flags = import_module(f"horizon_rl.cli.{HEAVY.get(name, name)}")
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             return repr(parse(name, flags, getattr(flags, COMMANDS[name][0]), args))

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
 from tests.campaign.mutations import (
+    forge_arrays,
     forge_json,
     forge_line,
     mutate_bytes,
@@ -55,8 +55,6 @@ def make_run_kinds(folder: Path, evaluation: Path) -> dict[str, Kind]:
 
     def summary() -> Any:
         found = encode(read_run(journal, evidence=False).summary)
-        if (found["times"] or {}).get("phases") != found["phases"]:
-            warnings.warn("the board says of how many phases", stacklevel=1)
         return {k: v for k, v in found.items() if k != "age_s"}
 
     def telemetry() -> Any:
@@ -92,6 +90,10 @@ def make_run_kinds(folder: Path, evaluation: Path) -> dict[str, Kind]:
             raise InputError(f"{said} {wrong}")
         return {k: v.tolist() for k, v in found.evidence[0].items()}
 
+    def episodes() -> Any:
+        # Means that stay the same pass.
+        return read_each(evidence, study)
+
     def policy() -> Any:
         return load_policy(str(last)).digest
 
@@ -123,6 +125,7 @@ def make_run_kinds(folder: Path, evaluation: Path) -> dict[str, Kind]:
         "times": Kind(run / TIMES, boards, forge_line, False, 90),
         "budget": Kind(run / BUDGET, boards, forge_line, False, 90),
         "results of a run": Kind(run / RESULTS, boards, forge_line, False, 90),
+        "evidence": Kind(phase, episodes, forge_arrays, False, 100),
         "checkpoint.json": Kind(
             bare / "checkpoint.json", unwitnessed, forge_json, False, 10
         ),

@@ -93,6 +93,20 @@ def test_full_gpu_is_told_in_one_line(capsys, monkeypatch):
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "command, hint", [("domains", "is full\n"), ("train", "is full: take fewer worlds")]
+)
+def test_full_memory_is_told_with_what_helps_the_command(
+    capsys, monkeypatch, command, hint
+):
+    def fill(args):
+        raise MemoryError
+
+    monkeypatch.setattr("horizon_rl.cli._dispatch", fill)
+    assert main([command]) == 1
+    assert f"horizon: the memory {hint}" in capsys.readouterr().err
+
+
 def test_bench_measures_the_core(capsys):
     assert main(["bench", "curriculum", "--repeats", "1", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

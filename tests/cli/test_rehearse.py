@@ -112,14 +112,19 @@ def test_settings_reach_the_curriculum(run, capsys):
     assert (cfg.alpha, cfg.max_rungs) == (0.2, 1)
 
 
-def test_compare_prints_all_methods_on_80_columns(capsys):
+def test_compare_prints_all_methods_on_80_columns(capsys, monkeypatch):
     few = ["--seeds", "1", "--curriculum.max-phases", "12"]
     assert main(["rehearse", "--compare", *few]) == 0
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= 80
     for method in COMPARED:
         assert out.count(method) >= 3
+    monkeypatch.setenv("COLUMNS", "60")
     some = ["--methods", "plr,fixed"]
+    assert main(["rehearse", "--compare", *few, *some]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 60
+    assert out.count("learner  ") == 2 and out.count("fixed") == 6
     assert main(["rehearse", "--compare", *few, *some, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["method"] for row in rows] == ["plr", "fixed"] * 3

@@ -11,6 +11,8 @@ from horizon_rl.runs.results import BeforeAfter, read_results, write_results
 from horizon_rl.runs.verify import verify_run
 from run_files import status, status_json, stop
 
+NAME = "2026-11-18_08-07-01_horizon-core"
+
 
 def record(success: float, scenarios: str = "f00d") -> dict:
     columns = {"mass": {"success": success / 2.0, "episodes": 128}}
@@ -74,7 +76,7 @@ def test_runs_are_listed_the_last_written_first(run, tmp_path, monkeypatch, caps
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in lines if line.startswith("train/")]
     assert [row[0] for row in rows] == ["train/newer", "train/mine"]
-    assert rows[1][1:] == ["paper", *rows[1][2:5], "16", ">", "70", "phase-00003"]
+    assert rows[1][4:] == ["16", ">", "70", "phase-00003"]
     assert main(["runs", "--json"]) == 0
     newer, mine = json.loads(capsys.readouterr().out)
     assert newer["results"] is None and mine["results"]["env_steps"] == 530
@@ -125,9 +127,38 @@ def test_note_fits_a_narrow_terminal(run, tmp_path, monkeypatch, capsys):
     assert "horizon status RUN tells" in " ".join(lines)
 
 
+@pytest.mark.parametrize(
+    ("name", "width", "line"),
+    [
+        (NAME, 80, f"{NAME} "),
+        (NAME, 120, f"train/{NAME} "),
+        (NAME.replace("horizon", "scalar-adr"), 80, "2026-11-18_08-07-01_scalar-adr- "),
+    ],
+)
+def test_names_are_broken_only_between_their_parts(
+    run, name, width, line, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("COLUMNS", str(width))
+    run.rename(run.parent / name)
+    assert main(["runs", str(tmp_path / "logs")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        any(text.startswith(line) for text in lines) and max(map(len, lines)) <= width
+    )
+
+
 def test_folder_without_runs_is_refused(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 2
-    assert "there is no run under" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "there is no run under" in err and "`horizon train`" in err
+
+
+def test_misspelt_run_is_guessed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", "cor"]) == 2
+    assert "there is no run cor: did you mean core?" in capsys.readouterr().err
+    assert main(["runs"]) == 2
+    assert "there is no run under logs" in capsys.readouterr().err
 
 
 def test_altered_table_is_left_out_and_named_by_verify(run):

@@ -213,6 +213,8 @@ def test_real_training_writes_what_is_read(run, capsys):
     assert data["start"] == "from scratch"
     assert data["resume"] is None, "the checkpoint that its journal tells of is gone"
     (run / "checkpoints" / "initial").mkdir(parents=True)
+    write_times(run, 1)
+    write_metrics(run, phase=0, first=1)
     assert status_json(capsys, run)["resume"].startswith(
         "torchrun --nproc-per-node 3 -m horizon_rl train --resume "
     )

@@ -116,7 +116,13 @@ def test_tables_fit_80_columns_and_hold_every_method(runs, capsys):
     out = study(capsys, *runs)
     assert "Not at their end yet: paper seed 0, paper seed 1, wide seed 0." in out
     assert "…" not in out and max(map(len, out.splitlines())) <= 80
-    for title in ("came to", "time went", "Coverage", "computed again", "diagnostic"):
+    for title in (
+        "Results of the runs",
+        "time went",
+        "Coverage",
+        "computed again",
+        "diagnostic",
+    ):
         assert title in out
     shown = next(x for x in out.splitlines() if x.startswith("paper"))
     assert shown.split(maxsplit=2)[:2] == ["paper", "2"]
@@ -142,7 +148,7 @@ def test_json_holds_runs_and_methods(runs, capsys, tmp_path):
     ]
     run = data["runs"][0]
     assert run["recheck"]["agreed"] == run["recheck"]["checked"] == 5
-    assert run["firmness"]["paired"] == 0.0
+    assert run["gate_stability"]["paired"] == 0.0
     assert run["costs"]["probe_share"] == 0.4
     assert data["methods"][0]["costs"]["phases"]["mean"] == 6.0
 

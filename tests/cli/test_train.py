@@ -60,8 +60,8 @@ def test_run_from_a_shipped_policy_shows_verdicts_and_a_table(
     assert "Finished: budget of 8000 env steps spent." in out
     assert "before" in out and "after" in out and "disturbance" in out
     assert f"Checkpoint: {committed_folder(run)}" in out
-    kept = read_results(run)
-    assert kept is not None and kept.checkpoint == "phase-00000"
+    kept, committed = read_results(run), committed_folder(run)
+    assert kept and committed and kept.checkpoint == committed.name
     assert set(kept.after["columns"]) >= {"none", "disturbance", "all"}
     standard = load_suite("ood", 0.5).digest
     assert kept.after["suite"]["hash"] == standard, "the suite that horizon eval has"
@@ -173,8 +173,8 @@ def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     assert main(["train", "--resume", "last"]) == 2
     assert "there is no run in logs/train" in capsys.readouterr().err
-    assert main(["train", "--resume", "nowhere"]) == 2
-    assert "nowhere holds no run" in capsys.readouterr().err
+    assert main(["train", "--resume", "lst"]) == 2
+    assert "there is no run lst: did you mean last?" in capsys.readouterr().err
     assert main(TINY) == 0
     assert main(["train", "--resume", "last", "--table", "0"]) == 0
     assert "Finished" in capsys.readouterr().out

@@ -48,6 +48,13 @@ def numerical(function, shapes):
     return np.reshape(np.asarray(flat), shapes.shape)
 
 
+def test_without_a_success_that_is_asked_for_it_widens_all_the_same():
+    levels = drawn(START, 50)
+    found = update(START, levels, np.zeros(50), min_success=0.0, max_step=0.1)
+    assert found.outcome != "kept" and entropy(found.shapes) > entropy(START)
+    assert found.success == 0.0 and 0.0 < found.step <= 0.1
+
+
 def test_entropy_is_scipy_s_and_zero_where_uniform():
     shapes = shapes_of()
     assert entropy(shapes) == pytest.approx(stats.beta.entropy(*shapes).sum())

@@ -139,7 +139,7 @@ def test_every_run_ends_without_a_budget(names, method, robot):
     boundary = max(robot.boundary, 0.1)
     steps = run(names, method, replace(robot, boundary=boundary, gaps=0.0))
     assert steps[-1][3].ended == "no leap is left to try"
-    # A gain is a quarter of the least leap, or more; so many proposals may gain nothing,
+    # A gain is a quarter of the least leap, or more; `idle_phases` may gain nothing,
     # each of them held as long as patience allows; and the baseline takes its time.
     gains = 1 + math.ceil(4 / method.leap.min_gain)
     most = gains * (method.leap.idle_phases + 1) * method.leap.patience

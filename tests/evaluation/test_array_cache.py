@@ -17,7 +17,7 @@ from horizon_rl.evaluation.array_cache import (
 from horizon_rl.evaluation.lanes import Lanes
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
-from horizon_rl.policies.onnx_graph import export_onnx
+from horizon_rl.policies.onnx_graph import to_onnx
 from horizon_rl.support.folders import cache_folder
 from horizon_rl.task import EpisodeTable, SuccessCfg
 
@@ -136,12 +136,12 @@ import sys
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.impossible import impossible_share
+from horizon_rl.evaluation.results import impossible_share
 from horizon_rl.evaluation.suite import Column, Suite, spans_at
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
-from horizon_rl.policies.onnx_graph import export_onnx
+from horizon_rl.policies.onnx_graph import to_onnx
 from horizon_rl.task import TaskCfg
 
 column = Column(name="a", spans=spans_at(paper_catalogue(), {}))
@@ -159,7 +159,7 @@ for name, module in sys.modules.items():
 def test_key_covers_every_module_that_an_evaluation_loads(make_checkpoint, tmp_path):
     path = make_checkpoint("transformer")
     actor = load_actor(path)[0]
-    export_onnx(actor, tmp_path / "a.onnx")
+    (tmp_path / "a.onnx").write_bytes(to_onnx(actor))
     command = [sys.executable, "-c", EVALUATE, str(path), str(tmp_path / "a.onnx")]
     loaded = subprocess.check_output(command, text=True).split()
     hashed = {str(file) for file in source_files(Path(horizon_rl.__file__).parent)}

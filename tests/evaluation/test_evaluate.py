@@ -17,7 +17,7 @@ from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.physics import CpuBackend
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import EvaluatedPolicy, as_policy, load_policy
-from horizon_rl.policies.onnx_graph import export_onnx
+from horizon_rl.policies.onnx_graph import to_onnx
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import SuccessCfg, VelocityEnv, succeeded
 from horizon_rl.task.rollouts import SLICE
@@ -202,7 +202,7 @@ def policies(make_checkpoint, tmp_path):
     found = {kind: load_policy(str(make_checkpoint(kind))) for kind in ACTOR_KINDS}
     for kind in ACTOR_KINDS:
         path = tmp_path / f"{kind}.onnx"
-        export_onnx(load_actor(make_checkpoint(kind))[0], path)
+        path.write_bytes(to_onnx(load_actor(make_checkpoint(kind))[0]))
         found[f"{kind}.onnx"] = load_policy(str(path))
     found["stand"] = load_policy("stand")
     gain = np.random.default_rng(0).normal(size=(45, 12)).astype(np.float32)

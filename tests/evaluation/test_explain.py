@@ -99,10 +99,11 @@ def test_table_leaves_a_gap_where_no_scenario_lies(column):
     ]
 
 
-def test_bins_by_hand():
+def test_bins_by_hand(monkeypatch):
+    monkeypatch.setattr("horizon_rl.evaluation.explain.NUM_BINS", 4)
     values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 8.0])
     won = np.array([True, False, True, True, False, False])
-    bins = bin_success(values, won, num_bins=4)
+    bins = bin_success(values, won)
     # Nothing lies in 6..8 but its upper end; 2 belongs to the second stretch.
     assert [(b.low, b.high, b.episodes, b.success) for b in bins] == [
         (0.0, 2.0, 2, 0.5),
@@ -127,7 +128,7 @@ def test_push_that_never_comes_is_no_quantity(column, make_suite):
     assert (speed[~comes] == 0.0).all() and (speed[comes] > 0.0).all()
 
 
-def test_worst_ended_first_or_tracked_worst(column):
+def test_worst_ended_first_or_tracked_worst(column, monkeypatch):
     n = 6
     episodes = EpisodeTable(
         start=np.zeros(n, int),
@@ -140,7 +141,6 @@ def test_worst_ended_first_or_tracked_worst(column):
     )
     won = np.array([False, False, False, False, False, True])
     assert worst(episodes, won).tolist() == [3, 4, 1, 2, 0]
-    assert worst(episodes, won, count=2).tolist() == [3, 4]
     assert len(worst(episodes, np.ones(n, bool))) == 0
     policy, suite = load_policy("stand"), load_suite("ood", 0.5)
     factors = explain(column, np.concatenate([won, np.zeros(1018, bool)]))
@@ -150,6 +150,8 @@ def test_worst_ended_first_or_tracked_worst(column):
     assert [row[0] for row in table.rows] == ["3", "4", "1", "2", "0"]
     assert [row[3] for row in table.rows] == ["tilt", "trunk", "trunk", "none", "none"]
     assert table.rows[0][4] == f"{factors[0].values[3]:.3g}"
+    monkeypatch.setattr("horizon_rl.evaluation.explain.NUM_WORST", 2)
+    assert worst(episodes, won).tolist() == [3, 4]
     assert len(table.headings) == 7
 
 

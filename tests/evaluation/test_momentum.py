@@ -9,8 +9,8 @@ import torch
 
 from horizon_rl.evaluation import statics
 from horizon_rl.evaluation.array_cache import ArrayCache
-from horizon_rl.evaluation.impossible import impossible_share
 from horizon_rl.evaluation.momentum import impossible
+from horizon_rl.evaluation.results import impossible_share
 from horizon_rl.physics import CpuBackend
 from horizon_rl.robots import load_robot
 from horizon_rl.task import SuccessCfg, TaskCfg, VelocityEnv

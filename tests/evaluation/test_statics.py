@@ -11,8 +11,7 @@ import pytest
 from horizon_rl.evaluation import statics
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
-from horizon_rl.evaluation.impossible import impossible_share
-from horizon_rl.evaluation.results import success_table
+from horizon_rl.evaluation.results import impossible_share, success_table
 from horizon_rl.evaluation.statics import impossible
 from horizon_rl.policies.load import load_policy
 

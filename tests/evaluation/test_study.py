@@ -80,8 +80,8 @@ def test_run_is_finished_by_the_budget_it_was_last_given():
 
 def test_json_keeps_the_keys_of_its_schema():
     data = study([make_run(first(), phase())]).to_json()
-    assert data["schema"] == 1
+    assert data["schema"] == 2
     (run,), (method,) = data["runs"], data["methods"]
-    assert run["firmness"]["commits"] == 2 and run["signals"]["rollouts"] is None
-    assert list(method) == ["name", "runs", "costs", "coverage", "firmness"]
-    assert not {"gate_stability", "length_trends"} & {*run, *method}
+    assert run["gate_stability"]["commits"] == 2
+    assert run["length_trends"]["rollouts"] is None
+    assert list(method) == ["name", "runs", "costs", "coverage", "gate_stability"]

@@ -292,7 +292,7 @@ def test_robot_for_a_suite_that_names_its_own_is_refused(make_suite):
 
 
 def test_unknown_robot_and_suite_are_refused():
-    with pytest.raises(InputError, match="unknown robot 'a2'.*MJCF file"):
+    with pytest.raises(InputError, match="^unknown robot 'a2'.*MJCF file"):
         load_suite("ood", robot="a2")
     with pytest.raises(InputError, match="unknown suite 'odd': did you mean 'ood'"):
         load_suite("odd")

@@ -152,7 +152,7 @@ def kill_at_random(grid: subprocess.Popen[str], kills: int, rng: random.Random) 
 
 
 def wait_for_phase(run: Path, phases: int, alive: subprocess.Popen[str]) -> None:
-    """Wait until a run has judged so many phases."""
+    """Wait until a run has judged this many phases."""
     began = time.monotonic()
     while alive.poll() is None and time.monotonic() - began < PATIENCE_S:
         if has_run(run) and journal_of(run).read_bytes().count(b"\n") > phases:

@@ -1,10 +1,28 @@
 """The folder of a grid: held by one, and without what a killed one left."""
 
+from pathlib import Path
+
 import pytest
 
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.support import durable
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import loads
+
+RECORDS = Path(__file__).parents[2] / "studies/laptop.jsonl"
+RESULT = {"key": None, "record": loads(RECORDS.read_bytes().splitlines()[0])}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '"x"', '{"key": 1}', '{"key": 1, "record": {}}']
+)
+def test_damaged_result_counts_as_none(tmp_path, text):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        folder.write_result("a", RESULT)
+        (tmp_path / "results/b.json").write_text(text)
+        assert folder.read_result("b") is None
+        assert folder.collect(["a", "b"]) == 1
 
 
 def test_new_folders_are_synced_in_their_parents(tmp_path, monkeypatch):
@@ -21,13 +39,13 @@ def test_new_folders_are_synced_in_their_parents(tmp_path, monkeypatch):
 def test_what_a_killed_grid_was_writing_is_removed(tmp_path):
     folder = GridFolder(tmp_path)
     with folder.hold():
-        folder.write_result("a", {"key": None})
+        folder.write_result("a", RESULT)
     left = [tmp_path / x / ".aside-1-a" for x in ("", "settings", "results", "logs")]
     for file in left:
         file.write_text("half")
     with folder.hold():
         assert not any(file.exists() for file in left)
-        assert folder.read_result("a") == {"key": None}
+        assert folder.read_result("a") == RESULT
         left[0].write_text("of the grid at work")
         with pytest.raises(InputError, match="another grid"), folder.hold():
             pass

@@ -152,9 +152,11 @@ def test_two_grids_do_not_share_a_folder(tmp_path):
 
 def test_records_are_collected_in_the_studys_order(tmp_path):
     folder = GridFolder(tmp_path)
+    records = Path(__file__).parents[2] / "studies/laptop.jsonl"
+    record = json.loads(records.read_text().splitlines()[0])
     with folder.hold():
         for name in ("b", "a"):
-            folder.write_result(name, {"key": None, "record": {"run": name}})
+            folder.write_result(name, {"key": None, "record": {**record, "run": name}})
         assert folder.collect(["a", "missing", "b"]) == 2
     lines = folder.records.read_text().splitlines()
     assert [json.loads(line)["run"] for line in lines] == ["a", "b"]

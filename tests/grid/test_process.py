@@ -24,6 +24,8 @@ LONG += ("--run", "run")
 
 @dataclass(frozen=True)
 class Node:
+    """What the processes of a job need to know of it."""
+
     folder: str
     cwd: str
     cpus: int = 1
@@ -78,7 +80,7 @@ def test_it_ends_at_once_when_its_parent_is_killed(node, tmp_path):
 def test_runs_on_a_gpu_let_the_first_compile(node, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    gpu = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
+    gpu: Any = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
     log = tmp_path / "log"
 
     def marks(*command: str) -> list[str]:
@@ -102,7 +104,7 @@ def test_file_system_without_locks_stops_no_run(node, tmp_path, monkeypatch):
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("fcntl.flock", refuse)
-    gpu = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
+    gpu: Any = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
     with start(gpu, ["train", "--help"], tmp_path / "log", tmp_path) as child:
         assert child.wait() == 0
 

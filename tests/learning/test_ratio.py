@@ -11,7 +11,6 @@ from toys import (
     SMALL,
     SMALL_MLP,
     Falling,
-    PointMass,
     collect,
     make_learner,
     train,
@@ -61,43 +60,6 @@ def test_check_notices_a_cache_that_was_not_rebuilt(monkeypatch):
     )
     with pytest.raises(AssertionError, match="not the update's"):
         train(learner, env, 2)
-
-
-def test_forced_cut_ends_the_history_in_rollout_and_update_alike():
-    env = PointMass(8)
-    env.max_steps = 1000  # No `done` at all.
-    learner = make_learner(env)
-    obs = collect(learner, env, env.reset())
-    learner.update()
-    mask = torch.arange(8) < 4
-    with torch.inference_mode():
-        for step in range(learner.cfg.num_steps):
-            if step == 5:
-                env.begin(mask)  # A forced recovery: a reset, no `done`.
-                obs = env.observe()
-                learner.cut(mask)
-            obs, reward, done, extras = env.step(learner.act(obs))
-            assert not done.any()
-            learner.process_env_step(obs, reward, done, extras)
-        learner.compute_returns(obs)
-    assert disagreement(learner) < 1e-5
-    # The cut is what makes them agree.
-    assert learner.storage.dones[4, :4].all()
-    assert learner.storage.dones.sum() == 4
-    learner.storage.dones.zero_()
-    assert disagreement(learner) > 1e-3
-
-
-def test_cut_between_rollouts_needs_no_rollout():
-    env = PointMass(8)
-    learner = make_learner(env)
-    obs = collect(learner, env, env.reset())
-    learner.update()
-    learner.cut(torch.ones(8, dtype=torch.bool))
-    collect(learner, env, obs)
-    history = learner.storage.history
-    assert (history.first == history.raw.shape[1]).all()
-    assert disagreement(learner) < 1e-5
 
 
 def test_first_minibatch_has_no_divergence_on_the_robot():

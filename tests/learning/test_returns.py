@@ -9,7 +9,7 @@ VALUES = [0.5, 1.0, -0.5]
 LAST_VALUE = 2.0
 
 
-def returns_of(dones, time_outs, cut_after=None) -> list[float]:
+def returns_of(dones, time_outs) -> list[float]:
     """Feed one world's three steps to the learner, gamma 0.9, lambda 0.5."""
     env = PointMass(1)
     learner = make_learner(
@@ -27,8 +27,6 @@ def returns_of(dones, time_outs, cut_after=None) -> list[float]:
                 torch.tensor([dones[step]]),
                 {"time_outs": torch.tensor([time_outs[step]])},
             )
-            if step == cut_after:
-                learner.cut(torch.tensor([True]))
         learner.compute_returns(obs)
     return learner.storage.returns[:, 0, 0].tolist()
 
@@ -53,14 +51,6 @@ def test_timeout_is_worth_what_the_critic_expects():
     # A_1 = -0.1, A_0 = 1.4 - 0.045 = 1.355.
     end = [False, True, False]
     assert returns_of(end, end) == pytest.approx([1.855, 0.9, 3.8])
-
-
-def test_forced_cut_counts_as_a_timeout_and_only_once():
-    no, end = [False] * 3, [False, True, False]
-    assert returns_of(no, no, cut_after=1) == pytest.approx([1.855, 0.9, 3.8])
-    assert returns_of(end, end, cut_after=1) == pytest.approx([1.855, 0.9, 3.8])
-    # Over a fall there is nothing to cut.
-    assert returns_of(end, no, cut_after=1) == pytest.approx([1.45, 0.0, 3.8])
 
 
 def test_advantages_have_mean_zero_and_unit_spread():

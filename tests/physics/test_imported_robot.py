@@ -5,6 +5,7 @@ import pytest
 import torch
 from worlds import begin, exact_pool, hold, lifted, over_limits, varied_targets
 
+from canonical import canonical_position
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.physics import build_pool
 from horizon_rl.robots import (
@@ -85,6 +86,6 @@ def test_a_joint_without_limits_starts_at_its_scaled_angle(tmp_path):
     robot = imported_go2(tmp_path, unlimited="FL_calf")
     scale = {"reset.joint_position_scale": 0.9}
     pool = exact_pool([robot], 1, scale)
-    start = robot.canonical_position(pool.start_qpos)[0]
+    start = canonical_position(robot, pool.start_qpos)[0]
     expected = 0.9 * robot.default_pose_rad
     assert start == pytest.approx(expected, abs=1e-6), f"{start} of {expected} rad"

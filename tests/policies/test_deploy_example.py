@@ -144,6 +144,13 @@ def test_damaged_policy_does_not_walk(exported, go2_xml, tmp_path):
     assert "the policy's file is damaged" in done.stderr
 
 
+def test_missing_file_is_named(go2_xml, tmp_path):
+    command = [sys.executable, str(EXAMPLE), str(tmp_path / "no.onnx"), str(go2_xml)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"there is no file {tmp_path / 'no.onnx'}" in done.stderr
+
+
 def with_motors(source: Path, path: Path, torque: float, speed: float) -> Path:
     """Copy a file with other limits in its metadata."""
     model = onnx.load(source)

@@ -1,5 +1,6 @@
 """Policies by name: checkpoints, runs, Python code, and what is refused."""
 
+import resource
 import sys
 from typing import Any
 
@@ -94,6 +95,26 @@ def test_damaged_checkpoint_is_refused(make_checkpoint, file, damage, message):
     with pytest.raises(InputError, match=message) as error:
         load_policy(str(path))
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs"),
+    [
+        ("mlp", b'"hidden_dims":[32]', b'"hidden_dims":[20000,20000]'),
+        ("transformer", b'"embedding_dim":16', b'"embedding_dim":8000'),
+    ],
+)
+def test_networks_that_the_weights_do_not_fill_are_never_built(
+    make_checkpoint, kind, ours, theirs
+):
+    path = make_checkpoint(kind)
+    record = (path / RECORD).read_bytes()
+    (path / RECORD).write_bytes(record.replace(ours, theirs))
+    (path / SUMS).unlink()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"expected: \(.*000"):
+        load_policy(str(path))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
 def test_checkpoint_for_other_observations_is_refused(make_checkpoint):

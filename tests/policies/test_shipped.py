@@ -112,7 +112,11 @@ def test_models_show_the_area_of_a_curve():
     columns = {name: {"success": 0.9} for name in ("none", "all@0.5", "core@0.5")}
     suite = {"name": "curve", "draw": "test", "severity": None}
     record = {"suite": suite, "columns": columns, "curve": {"all": {"area": 0.6}}}
-    assert _highlights([record]) == ["curve (test), area of all: 60.0 %"]
+    # Of fewer scenarios: two numbers for one condition would confuse.
+    ood = {"suite": suite | {"name": "ood"}, "columns": {"all": {"success": 0.88}}}
+    assert _highlights([record, ood]) == [
+        *("curve (test), all at 0.5: 90.0 %", "curve (test), area of all: 60.0 %")
+    ]
 
 
 def test_command_lists_them(capsys):
@@ -133,8 +137,10 @@ def test_a_sheet_says_in_which_ranges_a_policy_holds(capsys):
     for name in model_names():
         assert main(["models", name]) == 0
     assert main(["models", "core"]) == 0
-    out = capsys.readouterr().out.rpartition("Ranges that it mastered")[2]
-    assert "mass at level 0.5116" in out and "severity 0.5" in out
+    facts, _, out = capsys.readouterr().out.rpartition("Ranges that it mastered")
+    assert "81.3 M" in facts.rpartition("env steps")[2]
+    assert "mass at level 0.5116" in out and "29.3..61 " in out
+    assert "Suite ood at severity 0.5 (test)" in out
     assert main(["models", "cor"]) == 2
     assert "core" in capsys.readouterr().err
 

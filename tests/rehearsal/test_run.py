@@ -15,13 +15,12 @@ from horizon_rl.curriculum import (
     LeapCfg,
     phase_rng,
 )
-from horizon_rl.domains import paper_catalogue
+from horizon_rl.domains import Catalogue, paper_catalogue
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
     SyntheticCfg,
     compare,
-    run_to_end,
     summarise,
 )
 from horizon_rl.rehearsal.compare import COMPARED, installed_methods, learners
@@ -35,8 +34,16 @@ SLOW = ("adr", "scalar-adr", "plr", "doraemon")
 """Methods that learn from single episodes, until the budget of phases ends."""
 
 PUBLISHED = RehearsalCfg(method="paper")
-BOLD = RehearsalCfg(leap=LeapCfg(recovery=0.95))
+BOLD = RehearsalCfg(leap=LeapCfg(recovery=0.95, weigh_error=False))
 """Leaps so far that some fail."""
+
+
+def run_to_end(cfg: RehearsalCfg, catalogue: Catalogue) -> Rehearsal:
+    """Rehearse in memory, to the end."""
+    rehearsal = Rehearsal.in_memory(cfg, catalogue)
+    for _ in rehearsal.phases():
+        pass
+    return rehearsal
 
 
 def test_rehearsal_of_the_papers_rule_meets_every_kind_of_verdict_and_ends():

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from canonical import canonical_position
+
 SHARED = Path(__file__).parents[3] / "shared"
 
 
@@ -28,7 +30,7 @@ def drive():
         damping = scale * size * np.sqrt(robot.leg_length_m / 0.426)
         target = robot.default_pose_rad if target is None else target
         for _ in range(round(seconds / robot.model.opt.timestep)):
-            error = target - robot.canonical_position(data.qpos)
+            error = target - canonical_position(robot, data.qpos)
             speed = robot.joint_sign * data.qvel[robot.dof_adr]
             data.ctrl[:] = stiffness * error - damping * speed
             mujoco.mj_step(robot.model, data)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from canonical import canonical_position
 from horizon_rl.robots import load_mjcf
 from horizon_rl.support.errors import InputError
 
@@ -92,7 +93,7 @@ def test_angles_that_are_counted_from_a_turn_away_are_counted_from_down(
     assert robot.default_pose_rad == pytest.approx(USUAL)
     data = standing(robot)
     assert data.qpos[robot.qpos_adr[2]] == pytest.approx(1.5 + 2.0 * np.pi)
-    assert robot.canonical_position(data.qpos) == pytest.approx(USUAL)
+    assert canonical_position(robot, data.qpos) == pytest.approx(USUAL)
 
 
 def test_a_leg_that_cannot_take_the_usual_pose_finds_another(changed, standing):

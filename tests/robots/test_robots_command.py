@@ -104,6 +104,15 @@ def test_a_trunk_that_passes_through_the_ground_is_pointed_out(capsys, tmp_path)
     assert "a fall shows only by its tilt" in printed(capsys, name=(str(path),))
 
 
+def test_a_pose_far_from_the_trained_one_is_said(tmp_path):
+    pytest.importorskip("mujoco")
+    text = (Path(__file__).parents[2] / "examples" / "own_robot.xml").read_text()
+    path = tmp_path / "crouch.xml"
+    path.write_text(text.replace("0 0.8 -1.5", "0 1.2 -2.4").replace("0.33", "0.2"))
+    with pytest.warns(UserWarning, match="shipped policies were trained near"):
+        run(RobotsCmd(name=(str(path),)))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

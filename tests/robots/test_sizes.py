@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from horizon_rl.robots import (
-    SIZE_CLASSES,
     build_robot,
     generate,
     load_body,
@@ -14,6 +13,8 @@ from horizon_rl.robots import (
     preset_names,
     size_class,
 )
+
+SIZE_CLASSES = ("small", "medium", "large")
 
 
 def test_presets_are_where_an_owner_would_look_for_them():

@@ -14,7 +14,7 @@ from evidence import FALLS, GOOD
 from horizon_rl.curriculum import CheckpointRef, Evidence, Paper
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory
-from horizon_rl.runs.journal import create_curriculum, replay
+from horizon_rl.runs.journal import create_curriculum, replay, resume_curriculum
 from horizon_rl.runs.lines import parse_line, to_line
 from horizon_rl.runs.paths import BUDGET, METRICS, TIMES
 from horizon_rl.runs.read import read_run
@@ -205,8 +205,6 @@ def test_torn_last_line_is_said_unless_the_run_is_alive(run):
     with open(run / METRICS, "ab") as file:
         file.write(b'{"phase": 2, "num')
     assert "metrics.jsonl: 1 damaged line" in look(run)[1][0]
-    from horizon_rl.runs.journal import resume_curriculum
-
     alive = resume_curriculum(run / "journal.jsonl")
     assert look(run)[1] == []
     alive.close()
@@ -251,6 +249,10 @@ def test_training_goes_on_beside_damaged_telemetry(tmp_path, capsys):
         ("metrics.jsonl", 0, "metrics.jsonl: lines are missing or doubled"),
         ("metrics.jsonl", 1, "metrics.jsonl: lines are missing or doubled"),
         ("metrics.jsonl", 3, "metrics.jsonl: lines are missing or doubled"),
+        ("metrics.jsonl", slice(None), "metrics.jsonl: lines are missing at its end"),
+        ("times.jsonl", 0, "times.jsonl lacks 1 judged phase(s)"),
+        ("times.jsonl", -1, "times.jsonl lacks 1 judged phase(s)"),
+        ("times.jsonl", slice(None), "times.jsonl lacks 2 judged phase(s)"),
     ],
 )
 def test_whole_lines_that_are_missing_are_said(run, name, line, words):
@@ -260,6 +262,27 @@ def test_whole_lines_that_are_missing_are_said(run, name, line, words):
     del lines[line]
     (run / name).write_text("".join(lines))
     assert words in look(run)[1][0]
+
+
+@pytest.mark.parametrize("name", [METRICS, TIMES])
+def test_file_that_is_gone_is_missed_where_a_run_keeps_its_policy(run, name):
+    (run / name).unlink()
+    assert look(run)[1] == []  # A rehearsal has none.
+    (run / "checkpoints/initial").mkdir(parents=True)
+    assert name in look(run)[1][0]
+
+
+def test_phase_that_was_killed_before_it_had_times_is_said_once(run):
+    lines = (run / TIMES).read_bytes().splitlines(keepends=True)
+    (run / TIMES).write_bytes(lines[1])
+    alive = resume_curriculum(run / "journal.jsonl")
+    assert look(run)[1] == [], "it may be about to write them"
+    entries = alive.entries
+    alive.close()
+    with pytest.warns(UserWarning, match=r"lacks 1 judged phase.* --minutes does not"):
+        assert RunDirectory(run).pick_up(entries) == 6.875
+    assert look(run)[1] == []
+    assert RunDirectory(run).pick_up(entries) == 6.875
 
 
 def test_line_of_a_refused_gradient_is_not_missed(tmp_path):

@@ -140,6 +140,10 @@ def test_command_fills_and_checks(root, monkeypatch, capsys):
     page.write_text(text.replace("25.0", "26.0"))
     assert main(["pages", "page.md", "--check"]) == 1
     assert main(["pages", "none.md"]) == 2
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["pages", "--help"])
+    assert "(default: )" not in capsys.readouterr().out
 
 
 # The project's own.

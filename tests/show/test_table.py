@@ -65,6 +65,21 @@ def test_narrow_terminal_breaks_a_table_into_parts_that_name_their_rows(width):
     assert parts > 1 and sum(line.startswith(row[0]) for line in lines) == parts
 
 
+def test_parts_repeat_all_columns_that_name_a_row():
+    headings = ("learner", "method", *(f"heading{k}" for k in range(6)))
+    rows = (("given", "horizon", *"123456"), ("", "paper", *"123456"))
+    lines = show(Table("", headings, rows, align="llr", keys=2), 50)
+    parts = sum(line.startswith("learner") for line in lines)
+    assert parts > 1 and max(map(len, lines)) <= 50
+    assert sum("paper" in line for line in lines) == parts
+
+
+def test_notes_are_wrapped_unless_they_name_a_path():
+    note, path = "word " * 20, "of " + "runs/" * 20
+    lines = show(Table("", ("a",), (("x",),), (note, path)), 50)
+    assert path in lines and max(len(x) for x in lines if x != path) <= 50
+
+
 @pytest.mark.parametrize(
     ("share", "drawn"), [(0.0, "····"), (0.5, "██··"), (0.53, "██▏·"), (2.0, "████")]
 )

@@ -33,7 +33,7 @@ def mirrored(data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_mirrored_robot_under_mirrored_torques_stays_the_mirror_image():
-    # Spot's two sides are the same; the trunks of most others are a little lopsided.
+    # Spot's two sides are the same; the trunks of most others are slightly asymmetric.
     model, rng = build_robot(load_preset("spot")).model, np.random.default_rng(0)
     assert [model.joint(i).name for i in range(1, 13)] == list(JOINT_NAMES)
     one, other = mujoco.MjData(model), mujoco.MjData(model)

@@ -60,7 +60,7 @@ def test_the_critic_is_told_each_world_s_values_on_a_fixed_scale(go2):
     assert told["sensing.lost_readings", 0] == pytest.approx([1.0, 0.0, -1.0, -0.5])
     friction = np.array([told["drivetrain.friction", j] for j in range(12)]).T
     assert friction.ravel() == pytest.approx(np.linspace(-1.0, 1.0, 48), abs=1e-6)
-    # The policy's own inputs are as many as ever, and hold none of it.
+    # The policy's own inputs are as many as without, and hold none of it.
     assert seen["actor"].shape == (4, 45)
 
 

@@ -12,6 +12,7 @@ from small_runs import WORLDS, create, finish, read_evidence, tiny
 from horizon_rl.cli import main
 from horizon_rl.curriculum import Entry
 from horizon_rl.physics import CpuBackend
+from horizon_rl.physics.cpu import FULL
 from horizon_rl.show.training_board import TrainingBoard, verdict_line
 
 
@@ -59,6 +60,36 @@ def test_broken_worlds_raise_the_error_and_are_counted(tmp_path, break_worlds, c
     assert '"unhealthy":40' in (run.path / "journal.jsonl").read_text()
     assert main(["status", str(run.path)]) == 0
     assert "physics broke in 40 episodes" in capsys.readouterr().out
+
+
+def test_contacts_that_do_not_fit_are_counted_in_training_and_in_probes(
+    tmp_path, monkeypatch, capsys
+):
+    step = CpuBackend.step
+
+    def overflow_and_step(self, targets):
+        self._warning[:1, FULL, 1] = 1
+        step(self, targets)
+
+    monkeypatch.setattr(CpuBackend, "step", overflow_and_step)
+    run = create(tiny(max_phases=1), tmp_path)
+    board, shown = TrainingBoard(run), ""
+    *iterations, entry = run.events()
+    for iteration in iterations:
+        board.add(iteration)
+        shown = board.figures()
+    run.close()
+    assert isinstance(entry, Entry)
+    lines = (run.path / "metrics.jsonl").read_text().splitlines()
+    # One world in each of 4 x 5 steps; then one in every step of the probe.
+    assert [json.loads(line)["overflow"] for line in lines] == [5, 10, 15, 20]
+    assert "contacts did not fit in 20 steps" in shown
+    assert entry.evidence.overflow == 20 + run.worlds.max_length
+    words = f"contacts did not fit in {entry.evidence.overflow} steps"
+    assert words in verdict_line(entry)
+    assert f'"overflow":{entry.evidence.overflow}' in run.directory.journal.read_text()
+    assert main(["status", str(run.path)]) == 0
+    assert words in capsys.readouterr().out
 
 
 def test_broken_worlds_leave_no_log_in_the_users_folder(

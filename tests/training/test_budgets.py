@@ -114,7 +114,7 @@ def test_times_have_a_line_per_phase_and_add_up(tmp_path):
     run = create(stormy(), tmp_path)
     finish(run)
     assert len((tmp_path / "times.jsonl").read_text().splitlines()) == 5
-    times = read_times(tmp_path)
+    times, _ = read_times(tmp_path)
     assert list(times) == list(range(5))
     assert all(seconds > 0.0 for t in times.values() for seconds in t.parts)
     assert sum(t.total_s for t in times.values()) == pytest.approx(run.trained_s)

@@ -30,6 +30,7 @@ from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.runs.journal import Journal, replay
 from horizon_rl.runs.read import read_run
+from horizon_rl.support.errors import InputError
 from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.protocols import Iteration
 
@@ -105,6 +106,15 @@ def test_rollback_after_a_held_phase_restores_the_last_commit(tmp_path):
     again = resume(run.path)
     assert_same(weights(again), kept)
     again.close()
+
+
+def test_budget_is_kept_only_by_a_run_that_goes_on(begun):
+    run_phases(resume(begun), FAILED)
+    (begun / f"checkpoints/phase-{FAILED - 1:05d}/weights.safetensors").unlink()
+    for _ in range(2):  # The journal is let go of.
+        with pytest.raises(InputError, match="missing or damaged: cannot go on"):
+            resume(begun, steps=10**6)
+    assert not (begun / "budget.json").exists()
 
 
 def test_held_phase_is_compared_with_the_commit_and_not_with_itself(entries):

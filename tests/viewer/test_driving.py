@@ -175,6 +175,9 @@ def test_phone_has_a_stick(served, browser):
         page.goto(served.page.url)
         stick = page.locator("#stick")
         stick.wait_for(state="visible")
+        # The sheet covers the scene's lower part: one looks at what is below the robot.
+        clients = served.page.server.get_clients
+        wait_for(lambda: any(c.camera.look_at[2] < -0.1 for c in clients().values()))
         box = stick.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

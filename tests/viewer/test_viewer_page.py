@@ -12,6 +12,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("viser", reason="needs the extra viewer")
 
 from browsing import listen_for_errors
+from horizon_rl.cli import main
 from horizon_rl.domains import shipped_catalogue
 from horizon_rl.policies.load import load_policy
 from horizon_rl.support.errors import InputError
@@ -113,6 +114,19 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
     page.keyboard.press("Space")
     wait_for(lambda: not session.command.any())
     assert errors == []
+
+
+def test_command_says_the_keys(monkeypatch, capsys):
+    monkeypatch.setattr(Page, "run", lambda page: page.server.stop())
+    assert main(["play", "stand", "--port", "0"]) == 0
+    assert "(W A S D drives, P pushes, Ctrl-C ends it)" in capsys.readouterr().out
+
+
+def test_keys_are_explained_above_the_fold(walking, page):
+    open_viewer(page, walking.url)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    box = page.get_by_text("the mouse moves the camera").bounding_box()
+    assert box and box["y"] + box["height"] < 800
 
 
 def test_impossible_change_is_said_and_changes_nothing():

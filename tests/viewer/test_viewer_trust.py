@@ -229,6 +229,27 @@ def test_request_of_another_site_is_refused_even_with_the_token(played, origin, 
 
 
 @pytest.mark.parametrize(
+    "path, site, mode, allowed",
+    [
+        ("/t/drive?do=reset", None, None, True),
+        ("/t/drive?do=reset", "same-origin", "cors", True),
+        ("/t/drive?do=reset", "none", "navigate", True),
+        # An image of another site, or its fetch(..., {mode: "no-cors"}): no Origin.
+        ("/t/drive?do=reset", "cross-site", "no-cors", False),
+        ("/t/drive?do=reset", "same-site", "no-cors", False),
+        ("/t/drive?do=reset", "cross-site", "navigate", False),
+        ("/t/", "cross-site", "no-cors", False),
+        # The address in a terminal or chat that is itself a page.
+        ("/t/", "cross-site", "navigate", True),
+    ],
+)
+def test_request_without_an_origin_is_known_by_its_site(path, site, mode, allowed):
+    headers = {"Host": "127.0.0.1:1", "Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+    sent = {name: value for name, value in headers.items() if value}
+    assert (check_request(path, sent, "t", "127.0.0.1") is None) is allowed
+
+
+@pytest.mark.parametrize(
     "served, asked, allowed",
     [
         ("127.0.0.1", "127.0.0.1:1", True),

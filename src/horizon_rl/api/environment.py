@@ -111,6 +111,9 @@ class NumpyEnv:
     def close(self) -> None:
         """Do nothing: worlds go with the last reference to them. Others have it too."""
 
+    def __repr__(self) -> str:
+        return f"NumpyEnv({self._robot.name!r}, num_envs={self.num_envs})"
+
     @property
     def command(self) -> np.ndarray:
         """[n, 3] what each robot is asked to do now: m/s, m/s, rad/s."""

@@ -76,7 +76,8 @@ class NumpyPolicy:
             self._policy.reset(torch.ones(len(batch), dtype=torch.bool))
         if len(batch) != self._num_robots:
             raise InputError(
-                f"{len(batch)} robots, {self._num_robots} before: call reset() first"
+                f"obs has {len(batch)} robots, the memory is of {self._num_robots}: call "
+                "policy.reset() first"
             )
         seen = torch.from_numpy(batch.copy()).to(self._device)
         actions = self._policy.act(TensorDict({"actor": seen}, [len(batch)]))

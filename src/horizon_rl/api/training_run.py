@@ -46,6 +46,9 @@ class Training:
         """Load the policy of the last commit."""
         return load(self.run.checkpoint)
 
+    def __repr__(self) -> str:
+        return f"Training({str(self.path)!r}, {self.ended or 'not at its end'})"
+
     def __iter__(self) -> Iterator[Iteration | Entry]:
         try:
             yield from self.run.events()
@@ -66,11 +69,11 @@ def train(
     """Start a run, or go on with one; it trains as it is iterated over.
 
     Args:
-        cfg: Settings, as `preset_cfg("laptop", "mlp")` returns them, which it is without.
+        cfg: Settings, as `preset_cfg("laptop")` returns them, which it is without.
         init: Whose weights to start from: a name of `horizon models`, a run or a
             checkpoint; or `scratch`. Without it, the shipped policy that has the
             settings' networks, if there is one.
-        path: Directory of the run; without it, logs/train/<date and time>.
+        path: Directory of the run; without it, logs/train/<date and time>_<method>-<groups>.
         resume: Directory of a run to go on with, by its own settings.
         catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
             paper's seven without it.
@@ -82,10 +85,10 @@ def train(
         return Training(_resume(Path(resume), device, trust))
     if trust:
         raise InputError("trust goes with resume")
-    cfg = cfg or preset_cfg("laptop", "mlp")
+    cfg = cfg or preset_cfg("laptop")
     if not isinstance(cfg, TrainCfg):
         raise InputError(
-            f"cfg is {cfg!r}; accepted: a TrainCfg, as `preset_cfg('gpu', 'mlp')` returns"
+            f"cfg is {cfg!r}; accepted: a TrainCfg, as `preset_cfg('gpu')` returns"
         )
     if catalogue is None:
         catalogue = paper_catalogue()

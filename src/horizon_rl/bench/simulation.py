@@ -130,7 +130,7 @@ def build_env(
     task: TaskCfg,
     sizes: Sizes,
 ) -> tuple[VelocityEnv, Scenarios]:
-    """Build an environment, and scenarios of so many drawn instances to begin it with."""
+    """Build an environment, and scenarios of this many drawn instances to begin it with."""
     num_envs, num_threads, _, device, catalogue = sizes
     rng = np.random.default_rng(0)
     env = VelocityEnv(make_backend(robots[0], num_envs, device, num_threads), task)

@@ -54,11 +54,11 @@ COMMANDS = {
     "bench": ("BenchCmd", "what the parts cost on this machine"),
     "completion": ("CompletionCmd", "a script that completes commands in a shell"),
 }
-HEAVY = (
-    *("train", "grid", "study", "core", "report", "watch"),
-    *("eval", "export", "play"),
-)
-"""Commands that take seconds to import: `train_flags.py` has the flags of `train.py`."""
+HEAVY = {
+    **{name: f"{name}_flags" for name in ("train", "grid", "eval", "export", "play")},
+    **dict.fromkeys(("study", "core", "report", "watch"), "run_flags"),
+}
+"""Where the flags of commands are that take seconds to import."""
 
 
 def main(args: list[str] | None = None) -> int:
@@ -89,7 +89,9 @@ def main(args: list[str] | None = None) -> int:
         if not (on_gpu or on_cpu):
             raise
         where = "of the GPU is full: take fewer worlds, or --device cpu"
-        where = where if on_gpu else "is full: take fewer worlds, or smaller networks"
+        simulates = args[0] in ("train", "eval", "diagnose", "bench")
+        hint = ": take fewer worlds, or smaller networks" if simulates else ""
+        where = where if on_gpu else f"is full{hint}"
         print(f"horizon: the memory {where}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
@@ -110,8 +112,7 @@ def _dispatch(args: list[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise InputError(unknown("command", name, COMMANDS))
-    place = f"{name}_flags" if name in HEAVY else name
-    flags = import_module(f"horizon_rl.cli.{place}")
+    flags = import_module(f"horizon_rl.cli.{HEAVY.get(name, name)}")
     cmd = parse(name, flags, getattr(flags, COMMANDS[name][0]), args[1:])
     if cmd is not None:
         import_module(f"horizon_rl.cli.{name}").run(cmd)

@@ -19,7 +19,7 @@ class CacheCmd:
     """
 
     days: Annotated[float, Within(0.0, 1e5)] | None = None
-    """Delete results that were not used for so many days."""
+    """Delete results that were not used for this many days."""
     megabytes: Annotated[float, Within(0.0, 1e9)] | None = None
     """Delete results, those unused longest first, until the rest takes no more."""
     clear: bool = False

@@ -3,7 +3,7 @@
 import json
 
 from horizon_rl.cli.common import Terminal, check_outputs, say
-from horizon_rl.cli.core_flags import CoreCmd
+from horizon_rl.cli.run_flags import CoreCmd
 from horizon_rl.grid.folder import read_collected
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, unknown

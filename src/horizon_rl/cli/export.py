@@ -90,8 +90,8 @@ def _print(cmd: ExportCmd, exported: Exported, trained_nm: float | None) -> None
     least = min(meta["joints"]["torque_limit_nm"])
     if trained_nm and trained_nm > ROUNDING * least:
         lines["torque"] = (
-            f"limits from {least:.3g} N m on, less than in training, which, scaled to "
-            f"{robot['name']}, had {trained_nm:.3g} N m and more"
+            f"smallest limit {least:.3g} N m; training, scaled to {robot['name']}, went "
+            f"down to {trained_nm:.3g} N m only"
         )
     walk = f"python examples/deploy.py {cmd.out} {cmd.mjcf}"
     other = f" --robot {cmd.robot}" if cmd.robot != REFERENCE else ""

@@ -36,7 +36,7 @@ class GridCmd:
     gpus: Share | None = None
     """Share of a GPU that a run takes, 0..1; without it, a GPU each where there are any."""
     worlds_per_gpu: Count | None = None
-    """Let shares follow from worlds: a run of so many takes a whole GPU."""
+    """Let shares follow from worlds: a run of this many takes a whole GPU."""
     minutes: Amount = 0.0
     """Stop training after so long, and evaluate what there is; 0: no limit. The same
     command goes on from there."""

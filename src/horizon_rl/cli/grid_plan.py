@@ -1,6 +1,5 @@
 """Runs of a study as `horizon grid` sees them before they run: checked, and their cost."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -17,6 +16,7 @@ from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
 from horizon_rl.runs.budget import Budget
 from horizon_rl.show.numbers import show_count, show_duration
+from horizon_rl.support.cores import count_cores
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.config import widened_groups
 
@@ -150,4 +150,4 @@ def print_cost(
 
 
 def num_workers(cmd: GridCmd) -> int:
-    return cmd.workers or max(1, len(os.sched_getaffinity(0)) // cmd.cpus)
+    return cmd.workers or max(1, count_cores() // cmd.cpus)

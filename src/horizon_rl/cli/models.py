@@ -17,6 +17,7 @@ from horizon_rl.policies.shipped import (
     read_model,
     trained_levels,
 )
+from horizon_rl.show.numbers import show_count
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
 
@@ -65,13 +66,17 @@ def run(cmd: ModelsCmd) -> None:
 def _sheet(name: str, model: ModelRecord) -> Iterator[Table]:
     """Say how a policy was made, in which ranges of physics, and what it can do there."""
     shown = ("about", "command", "commit", "hardware", "env_steps", "minutes", "seed")
-    facts = encode(model)
+    facts = encode(model) | {"env_steps": show_count(model.env_steps)}
     rows = tuple((key.replace("_", " "), str(facts[key])) for key in shown)
     yield Table(name, ("what", ""), rows, align="l")
     catalogue, levels = trained_levels(name)
-    yield domains_table(describe(catalogue, levels), "Ranges that it mastered")
+    ranges = describe(catalogue, levels)
+    for group in ranges["groups"].values():
+        for parameter in group["parameters"].values():
+            parameter["range"] = [float(f"{x:.3g}") for x in parameter["range"]]
+    yield domains_table(ranges, "Ranges that it mastered")
     for result in model.results:
-        suite = result["suite"]
+        suite, draw = result["suite"], result["suite"].get("draw", "dev")
         at = "" if suite["severity"] is None else f" at severity {suite['severity']:g}"
         columns = [
             (
@@ -83,13 +88,16 @@ def _sheet(name: str, model: ModelRecord) -> Iterator[Table]:
             for column, found in result["columns"].items()
         ]
         headings = ("column", "success, %", "episodes", "error, m/s")
-        yield Table(f"Suite {suite['name']}{at}", headings, tuple(columns))
+        yield Table(f"Suite {suite['name']}{at} ({draw})", headings, tuple(columns))
 
 
 def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
     """Say in a line for each suite how often the policy succeeds."""
     lines: dict[str, list[str]] = {}
+    has_curve = any("curve" in result for result in results)
     for result in results:
+        if has_curve and "all" in result["columns"]:
+            continue  # The curve has it of more scenarios.
         suite = result["suite"]
         name = f"{suite['name']} ({suite.get('draw', 'dev')})"
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
@@ -101,7 +109,8 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
 def _shares(result: dict[str, Any]) -> dict[str, float]:
     """Say what a result is in few numbers; motors of two kinds make no one mean."""
     if "curve" in result:
-        return {"area of all": result["curve"]["all"]["area"]}
+        half = {"all at 0.5": result["columns"]["all@0.5"]["success"]}
+        return half | {"area of all": result["curve"]["all"]["area"]}
     if "all" in result["columns"]:
         return {"all": result["columns"]["all"]["success"]}
     columns = drop_control(result["columns"])

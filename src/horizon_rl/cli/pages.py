@@ -20,7 +20,9 @@ class PagesCmd:
     """
 
     pages: Annotated[
-        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PAGE.md...")
+        tuple[Path, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="PAGE.md...", help_behavior_hint=""),
     ]
     """The pages; names of records start from the working directory."""
     check: bool = False

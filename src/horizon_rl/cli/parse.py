@@ -5,10 +5,8 @@ people need, `--help-all` all of them; `--config` reads them from a TOML file, a
 `--print-config` writes them as one.
 """
 
-import ast
-import inspect
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +19,6 @@ from tyro.constructors import (
     PrimitiveConstructorSpec,
     PrimitiveTypeInfo,
     StructConstructorSpec,
-    StructFieldSpec,
     StructTypeInfo,
 )
 
@@ -195,36 +192,33 @@ def _registry(kind: Any, hidden: Sequence[str] | None) -> ConstructorRegistry:
     """Say how dataclasses become flags; `hidden` ones do not, nor what lies deeper."""
     registry, top = ConstructorRegistry(), {kind, *_inner(kind).values()}
 
+    asked = set()
+
     @registry.struct_rule
     def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
-        if not is_dataclass(info.type):
+        # Asked again by itself, it leaves the answer to tyro.
+        if not is_dataclass(info.type) or info.type in asked:
             return None
-        hints = get_type_hints(info.type, include_extras=True)
-        texts = _field_texts(info.type)
+        asked.add(info.type)
+        spec = registry.get_struct_spec(info)
+        asked.remove(info.type)
+        if not isinstance(spec, StructConstructorSpec):
+            return None
         specs = []
-        for field in fields(info.type):
-            marks: list[Any] = []
-            value = getattr(info.default, field.name, MISSING)
-            if value is MISSING:
-                value = field.default
-                if field.default_factory is not MISSING:
-                    value = field.default_factory()
+        for field in spec.fields:
+            typ, value, text = field.type, field.default, field.helptext
             if hidden is not None and (info.type not in top or field.name in hidden):
-                marks.append(tyro.conf.Suppress)
+                typ = Annotated[typ, tyro.conf.Suppress]
             if value is False:
                 # `--no-x` says nothing where x is off anyway.
-                marks.append(tyro.conf.FlagCreatePairsOff)
+                typ = Annotated[typ, tyro.conf.FlagCreatePairsOff]
             if value is None or value == () or value == "":
                 # The text says what happens without it.
-                marks.append(tyro.conf.arg(help_behavior_hint=""))
-            typ: Any = hints[field.name]
-            for mark in marks:
-                typ = Annotated[typ, mark]
-            default = tyro.constructors.MISSING_NONPROP if value is MISSING else value
-            specs.append(
-                StructFieldSpec(field.name, typ, default, texts.get(field.name))
-            )
-        return StructConstructorSpec(info.type, tuple(specs))
+                typ = Annotated[typ, tyro.conf.arg(help_behavior_hint="")]
+            text = text() if callable(text) else text
+            text = text and " ".join(text.split())
+            specs.append(replace(field, type=typ, helptext=text))
+        return replace(spec, fields=tuple(specs))
 
     _speak_plainly(registry)
     return registry
@@ -256,23 +250,3 @@ def _speak_plainly(registry: ConstructorRegistry) -> None:
                 raise ValueError(f"accepted: {accepted}; found: {found}") from None
 
         return replace(spec, instance_from_str=read)
-
-
-@cache
-def _field_texts(kind: type) -> dict[str, str]:
-    """Return what stands below the fields of a dataclass, each as one line."""
-    texts: dict[str, str] = {}
-    for cls in reversed(kind.__mro__):
-        if is_dataclass(cls):
-            texts |= dict(_read_texts(cls))
-    return texts
-
-
-def _read_texts(cls: type) -> Iterator[tuple[str, str]]:
-    body = ast.parse(inspect.cleandoc(inspect.getsource(cls))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(text, ast.Expr):
-            continue
-        if isinstance(text.value, ast.Constant):
-            yield ast.unparse(field.target), " ".join(str(text.value.value).split())

@@ -128,7 +128,8 @@ def _play(cmd: PlayCmd, session: Session, rival: Session | None = None) -> None:
     page = Page(session, cmd.host, cmd.port, rival)
     runs = map(str, trained_runs())
     Panel(page, [*dict.fromkeys((source, *model_names(), STAND, *runs))], source)
-    say(f"playing on {page.url}  (Ctrl-C ends it)", flush=True)
+    keys = "W A S D drives, P pushes, Ctrl-C ends it"
+    say(f"playing on {page.url}  ({keys})", flush=True)
     page.run()
 
 

@@ -2,15 +2,16 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from horizon_rl.cli.common import say, split_name
-from horizon_rl.cli.report_flags import ReportCmd
+from horizon_rl.cli.run_flags import ReportCmd
 from horizon_rl.policies.shipped import read_model, shipped_runs
-from horizon_rl.runs.find import find_journals, spell_run
+from horizon_rl.runs.find import find_journals, newest_journal, spell_run
 from horizon_rl.runs.journal import read_header
-from horizon_rl.support.errors import needs_extra
+from horizon_rl.support.errors import InputError, needs_extra
 from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
@@ -22,6 +23,7 @@ with needs_extra("train"):
 
 
 def run(cmd: ReportCmd) -> None:
+    cmd = replace(cmd, runs=cmd.runs or (str(newest_journal().parent),))
     kept, beside = _split_runs(cmd.runs)
     sources = find_sources(kept)
     records = beside + [
@@ -30,7 +32,10 @@ def run(cmd: ReportCmd) -> None:
         for record in read_records(Path(file), name)
     ]
     points = read_curve(cmd.cost_curve) if cmd.cost_curve else []
-    prepare_folder(cmd.out)
+    try:
+        prepare_folder(cmd.out)
+    except OSError as error:
+        raise InputError(f"--out {cmd.out}: {error.strerror}") from error
     if cmd.evaluate:
         records += _evaluate(sources, records, cmd.evaluate)
     material = gather(

@@ -10,7 +10,8 @@ import numpy as np
 import tyro
 
 from horizon_rl import robots
-from horizon_rl.cli.common import Terminal, check_file, print_json, say
+from horizon_rl.cli.common import Terminal, check_file, print_json, say, warn_of_pose
+from horizon_rl.policies.shipped import model_names
 from horizon_rl.robots import Morphology, Robot
 from horizon_rl.robots.bodies import is_mjcf
 from horizon_rl.show.robot_check import joint_table, sketch, stance_table
@@ -54,6 +55,8 @@ def run(cmd: RobotsCmd) -> None:
         raise InputError("--joints needs the MJCF file whose joints it maps")
     joints = _read_joints(cmd.joints) if cmd.joints else None
     imported = {path: robots.load_mjcf(path, joints=joints) for path in files}
+    for path in files if joints is None else ():
+        warn_of_pose(str(path), model_names())
     rows = [describe(body) for body in bodies]
     rows += [describe_import(robot, path) for path, robot in imported.items()]
     if cmd.picture:

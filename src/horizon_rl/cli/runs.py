@@ -1,5 +1,6 @@
 """`horizon runs`: the runs at hand, and the checkpoints of one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,12 @@ from horizon_rl.runs.paths import (
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.show.actions import ACTIONS
 from horizon_rl.show.numbers import NONE, show_count
-from horizon_rl.show.table import Table, tabulate
+from horizon_rl.show.table import MAX_WORD, Table, tabulate
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode
 
+OTHERS = 47
+"""Characters of a line for all but a run's name."""
 COLUMN = "all"
 """All groups shifted together: what a run's success is told by."""
 NOTE = (
@@ -51,13 +54,14 @@ class RunsCmd:
 
 def run(cmd: RunsCmd) -> None:
     place, shipped = Path(cmd.place), shipped_runs()
-    if has_run(place) or cmd.place in shipped:
+    is_nowhere = place != LOGS and not place.exists()
+    if has_run(place) or cmd.place in shipped or is_nowhere:
         journal = find_journal(cmd.place, shipped)
         _list_checkpoints(read_run(journal, evidence=False), cmd.json)
         return
     journals = sorted(journals_under(place), key=last_written, reverse=True)
     if not journals:
-        raise InputError(f"there is no run under {place}: name another folder")
+        raise InputError(f"there is no run under {place}: `horizon train` makes one")
     runs = list(filter(None, map(_read, journals)))
     if cmd.json:
         print_json([encode(run.summary) for run in runs])
@@ -76,20 +80,26 @@ def _read(journal: Path) -> RunFiles | None:
 
 
 def _table(runs: Sequence[RunFiles], folder: Path, width: int) -> Table:
+    room = max(width - OTHERS, MAX_WORD)
+
+    def name(run: RunFiles) -> str:
+        text = str(run.path.relative_to(folder))
+        parts = [text] if len(text) <= room else re.split("(?<=/)", text)
+        return "\n".join(line for part in parts for line in wrap(part, room))
+
     return tabulate(
         f"Runs under {folder}",
         runs,
         [
-            ("run", lambda run: str(run.path.relative_to(folder))),
-            ("method", lambda run: run.summary.method or run.kind),
+            ("run", name),
             ("standing", lambda run: run.summary.standing),
             ("env\nsteps", lambda run: show_count(run.summary.env_steps)),
             ("level", lambda run: f"{run.summary.difficulty:.2f}"),
-            ("success,\n%", _success),
+            ("success\n%", _success),
             ("last\ncheckpoint", _last_checkpoint),
         ],
-        wrap(NOTE, width),
-        align="lllrrr",
+        [NOTE],
+        align="llrrr",
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from warnings import warn
 
 from horizon_rl.cli.common import Terminal, check_outputs, say, split_name
-from horizon_rl.cli.study_flags import StudyCmd
+from horizon_rl.cli.run_flags import StudyCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
 from horizon_rl.support.durable import write_file

@@ -11,7 +11,7 @@ import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
 from horizon_rl.curriculum.methods import GRAM
-from horizon_rl.runs.find import RUNS
+from horizon_rl.runs.find import RUNS, find_journal
 from horizon_rl.runs.paths import journals_under
 from horizon_rl.support.bounds import NumScenarios
 from horizon_rl.support.errors import InputError, needs_extra, unknown
@@ -27,17 +27,9 @@ with needs_extra("train"):
     )
 
 ADVANCED = (
-    *(
-        "catalogue",
-        "table",
-        "wandb",
-        "film",
-        "num_bodies",
-        "rows_per_env",
-        "phase_iterations",
-    ),
-    *("window", "probe_scenarios", "anchor_scenarios", "scout_scenarios", "stagger"),
-    *("rollback_rate", "linear_phases", "keep_checkpoints"),
+    *("catalogue", "table", "wandb", "film", "num_bodies", "rows_per_env", "window"),
+    *("phase_iterations", "probe_scenarios", "anchor_scenarios", "scout_scenarios"),
+    *("stagger", "rollback_rate", "linear_phases", "keep_checkpoints"),
 )
 
 SMOKE_TABLE = 4
@@ -63,7 +55,7 @@ class TrainCmd:
     which the weights are taken and not the counters; or `scratch`. Without it, the
     shipped policy of the preset's size, if there is one."""
     run: Path | None = None
-    """Directory of the run; without it, logs/train/<date and time>."""
+    """Directory of the run; without it, logs/train/<date and time>_<method>-<groups>."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None
     """Go on with the run in this directory, or with the `last` one in logs/train, with
     the settings it was started with; --steps and --minutes may set a new budget."""
@@ -123,7 +115,7 @@ def _decisive_flags() -> ArgumentParser:
 def named_run(path: Path) -> Path:
     """Return the directory of a run, where `last` names the newest."""
     if path != Path("last"):
-        return path
+        return find_journal(str(path), {"last": path}).parent
     runs = [path.parent for path in journals_under(RUNS, "*")]
     if not runs:
         raise InputError(f"--resume last: there is no run in {RUNS}")

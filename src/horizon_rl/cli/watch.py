@@ -6,7 +6,7 @@ from pathlib import Path
 from warnings import warn
 
 from horizon_rl.cli.common import say
-from horizon_rl.cli.watch_flags import WatchCmd
+from horizon_rl.cli.run_flags import WatchCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import newest_journal
 from horizon_rl.support.addresses import is_loopback

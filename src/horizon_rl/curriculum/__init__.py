@@ -36,8 +36,6 @@ from horizon_rl.curriculum.methods import choose_method as choose_method
 from horizon_rl.curriculum.randomness import phase_rng as phase_rng
 from horizon_rl.curriculum.scouting import LeapCfg as LeapCfg
 from horizon_rl.curriculum.state import Decision as Decision
-from horizon_rl.curriculum.state import Event as Event
 from horizon_rl.curriculum.state import ProbeSet as ProbeSet
 from horizon_rl.curriculum.state import Proposal as Proposal
-from horizon_rl.curriculum.state import Reference as Reference
 from horizon_rl.curriculum.state import State as State

@@ -113,7 +113,7 @@ class Success:
 
     def hessian(self, shapes: np.ndarray) -> np.ndarray:
         weights = self._weights(shapes)
-        centred = (self._logs - mean_logs(shapes)).reshape(len(weights), -1)
+        centred = (self._logs - mean_logs(shapes)).reshape(len(weights), shapes.size)
         spread = (centred.T * weights) @ centred
         spread -= np.sum(weights) * divergence_hessian(shapes)
         return spread / self._num_episodes

@@ -73,8 +73,7 @@ class Evidence:
     unhealthy: int = 0
     """Episodes of training and probes in which the physics broke; they are failures."""
     overflow: int = 0
-    """Steps of a world in training in which its contacts did not all fit the simulator's
-    memory."""
+    """Steps of a world in which its contacts did not all fit the simulator's memory."""
     progress: float | None = None
     """Share of the run's env steps that was spent when it ended, where they have a limit."""
     aborted: bool = False
@@ -155,6 +154,8 @@ class ProbedEpisodes:
     """[n] size of the body, a word, where the worlds know."""
     unhealthy: int = 0
     """Episodes in which the physics broke."""
+    overflow: int = 0
+    """Steps of a world in which its contacts did not all fit the simulator's memory."""
 
 
 def fair_episodes(episodes: Episodes, *, phase_steps: int, max_length: int) -> Episodes:

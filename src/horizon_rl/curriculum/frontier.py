@@ -48,11 +48,6 @@ class Frontier:
     rollbacks: int = 0
 
     @property
-    def retry(self) -> float | None:
-        """Level that waits for another try, or None."""
-        return self.failed if self.is_waiting else None
-
-    @property
     def is_open(self) -> bool:
         """It has a proposal to make without waiting."""
         return self.status in ("coarse", "recovery")

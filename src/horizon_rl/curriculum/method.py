@@ -126,7 +126,7 @@ DONE: dict[Action, str] = {
     "hold": "not learnt yet, train on",
     "retreat": "failed, weights kept",
 }
-"""What became of a phase, in words."""
+"""The outcome of a phase, in words."""
 
 
 def check_groups(groups: Sequence[str]) -> None:
@@ -216,7 +216,7 @@ def book(state: S, evidence: Evidence, action: Action) -> S:
 
 
 def keep(state: S, evidence: Evidence) -> S:
-    """Commit the phase on trial; its levels count as mastered, deserved or not."""
+    """Commit the phase on trial: mastered, whether or not the gates passed."""
     frontiers = advance(state.frontiers, on_trial(state).levels)
     return replace(book(state, evidence, "commit"), frontiers=frontiers)
 
@@ -236,15 +236,16 @@ def put_on_trial(
         cfg: The budget.
         levels: What stands for each group on boards and in figures.
         reason: Why these.
-        kind: The method's own proposal, and `own` its other fields.
+        kind: The method's own proposal, and `own` its other fields; its candidate is
+            the mean level, unless they say otherwise.
     """
     if spent := budget_spent(state, cfg):
         return replace(state, ended=spent)
+    own.setdefault("candidate", round(fmean(levels.values()), 4))
     proposal = kind(
         phase=state.phase,
         kind="other",
         frontier=None,
-        candidate=round(fmean(levels.values()), 4),
         levels=levels,
         mastered=state.mastered,
         reason=reason,

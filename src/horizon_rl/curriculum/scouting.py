@@ -88,7 +88,7 @@ class LeapCfg(Bounded):
     patience_lost: Count = 3
     """Phases that it may take where gate C alone fails."""
     sigmas: Amount = 1.0
-    """Gate L is a test: a miss by less than so many standard errors is none."""
+    """Gate L is a test: a miss by less than this many standard errors still passes."""
     margin: Amount = 0.25
     """Gate C: allowed growth of the error, and loss of return, of one leap, as shares.
     Of every size of body too."""
@@ -177,8 +177,7 @@ def reach_by_error(errors: Mapping[str, float], most: float, cfg: LeapCfg) -> fl
     policies that are widened follow their commands less closely from leap to leap.
     """
     names = [f"{BEYOND} {rung:g}" for rung in (0.0, *cfg.rungs)]
-    known = all(name in errors for name in (TRAINING, *names))
-    if not (cfg.weigh_error and known):
+    if not cfg.weigh_error or not errors.keys() >= {TRAINING, *names}:
         return 1.0
     start, *further = (errors[name] for name in names)
     growth = losses(0.0, [start - error for error in further])

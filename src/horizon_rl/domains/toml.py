@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from horizon_rl.domains.catalogue import Catalogue, Group
 from horizon_rl.domains.parameter import Parameter, Range
 from horizon_rl.support.bounds import MAX_DRAWS
-from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.errors import InputError, guess, require, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import toml_tables
@@ -60,8 +60,8 @@ def load_catalogue(source: Path | str) -> Catalogue:
         text = read_text(Path(source))
     except InputError as error:
         raise InputError(
-            f"cannot read catalogue {source}: {error}. Accepted: {', '.join(SHIPPED)}, "
-            "or a TOML file"
+            f"cannot read catalogue {source}: {error}"
+            f"{guess(str(source), SHIPPED)} Accepted: {', '.join(SHIPPED)}, or a TOML file"
         ) from error
     return parse_catalogue(text, source=str(source))
 

@@ -10,7 +10,7 @@ from horizon_rl.evaluation.statistics import Interval, wilson_interval
 from horizon_rl.evaluation.suite import FrozenColumn
 from horizon_rl.task import EpisodeTable
 
-NUM_BINS = 8
+NUM_BINS, NUM_WORST = 8, 5
 AXES = ("x", "y", "z")
 
 
@@ -62,14 +62,14 @@ def explain(column: FrozenColumn, won: np.ndarray) -> tuple[Factor, ...]:
     return tuple(sorted(factors, key=lambda f: f.chance))
 
 
-def worst(episodes: EpisodeTable, won: np.ndarray, count: int = 5) -> np.ndarray:
+def worst(episodes: EpisodeTable, won: np.ndarray) -> np.ndarray:
     """Return the numbers of lost scenarios, those first that ended first or tracked worst.
 
     With suite and column, a number is all it takes to run a scenario again.
     """
     lost = np.flatnonzero(~won)
     order = np.lexsort((-episodes.tracking_error[lost], episodes.length[lost]))
-    return lost[order][:count]
+    return lost[order][:NUM_WORST]
 
 
 def quantities(column: FrozenColumn, n: int) -> dict[str, tuple[str, str, np.ndarray]]:
@@ -105,11 +105,9 @@ def quantities(column: FrozenColumn, n: int) -> dict[str, tuple[str, str, np.nda
     return found
 
 
-def bin_success(
-    values: np.ndarray, won: np.ndarray, num_bins: int = NUM_BINS
-) -> tuple[Bin, ...]:
+def bin_success(values: np.ndarray, won: np.ndarray) -> tuple[Bin, ...]:
     """Cut the range of `values` into equal stretches, and measure success in each."""
-    edges = np.linspace(values.min(), values.max(), num_bins + 1)
+    edges = np.linspace(values.min(), values.max(), NUM_BINS + 1)
     episodes, wins = (np.histogram(v, edges)[0] for v in (values, values[won]))
     return tuple(
         Bin(float(low), float(high), int(n), float(k / n), wilson_interval(k, n))

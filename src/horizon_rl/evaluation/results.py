@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.evaluation.array_cache import software
+from horizon_rl.evaluation import momentum, statics
+from horizon_rl.evaluation.array_cache import ArrayCache, make_key, software
 from horizon_rl.evaluation.control import drop_control
 from horizon_rl.evaluation.curve import measure_curves
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
-from horizon_rl.evaluation.impossible import impossible_share
 from horizon_rl.evaluation.statistics import wilson_interval
-from horizon_rl.evaluation.suite import Suite
+from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
 from horizon_rl.support.records import encode
-from horizon_rl.task import FALL_CAUSES
+from horizon_rl.task import FALL_CAUSES, SuccessCfg
 
 SCHEMA = 1
 
@@ -50,6 +50,20 @@ def evaluate_suite(
     }
     context = {"software": software(), "device": str(evaluator.device)}
     return found, [to_json(e, stand, impossible, context) for e in found]
+
+
+def impossible_share(
+    column: FrozenColumn, success: SuccessCfg, n: int, cache: ArrayCache
+) -> float:
+    """Return the share of a column's first n scenarios that no walker can win."""
+    key = make_key(kind="impossible", column=column.digest, success=encode(success))
+    kept = cache.read(key, ["impossible"])
+    if kept is None or len(kept["impossible"]) < n:
+        scenarios = column.scenarios(n)
+        by_momentum = momentum.impossible(scenarios, column.task, success)
+        kept = {"impossible": statics.impossible(scenarios.pool) | by_momentum}
+        cache.write(key, kept)
+    return float(kept["impossible"][:n].mean())
 
 
 def summaries(evaluation: Evaluation) -> dict[str, dict[str, Any]]:

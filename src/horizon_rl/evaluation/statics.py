@@ -3,7 +3,7 @@
 A scenario is *statically impossible* if in no level stance that is tried there are
 forces at the four feet, within friction, that carry the robot's weight and its external
 wrench while every motor stays within its torque limit. The stances range from the
-default crouch to nearly straight legs, feet shifted forth, back and sideways. It is a
+default crouch to nearly straight legs, feet shifted forward, back and sideways. It is a
 bound for those who walk: a robot that lies on its thighs is not held by its feet, and
 may still succeed where the command is to stand.
 """
@@ -23,7 +23,7 @@ from horizon_rl.robots import Robot
 BENDS = (1.0, 0.8, 0.6, 0.4)
 """Knee angles that are tried, as shares of the default pose's: bent to straight."""
 SWINGS = (0.0, 0.2, -0.2, 0.4, -0.4)
-"""Angles by which all thighs are swung, rad: feet further back or forth."""
+"""Angles by which all thighs are swung, rad: feet further back or forward."""
 LEANS = (0.0, 0.2, -0.2, 0.4, -0.4)
 """Angles by which all hips are turned, rad: feet further left or right."""
 SIDES = np.kron(np.eye(4), [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
@@ -66,19 +66,14 @@ def impossible(pool: Pool) -> np.ndarray:
 def _poses(robot: Robot) -> list[np.ndarray]:
     """Return joint angles [12] of stances, likely ones first, locked joints kept."""
     default = robot.default_pose_rad.reshape(4, 3)
-    joints = robot.model.dof_jntid[robot.dof_adr]
-    ends = robot.joint_sign[:, None] * robot.model.jnt_range[joints]
-    ends = np.sort(ends + robot.joint_offset_rad[:, None], axis=1)
-    limited = robot.model.jnt_limited[joints].astype(bool)
-    poses = []
+    ranges, poses = robot.joint_ranges(), []
     for lean, swing, bend in product(LEANS, SWINGS, BENDS):
         pose = default.copy()
         # Half the change of the knee keeps the foot below the hip.
         pose[:, 1] += (1.0 - bend) * default[:, 2] / 2.0 + swing
         pose[:, 2] *= bend
         pose[:, 0] += lean
-        flat = pose.ravel()
-        poses.append(np.where(limited, np.clip(flat, ends[:, 0], ends[:, 1]), flat))
+        poses.append(np.clip(pose.ravel(), *ranges))
     return poses
 
 

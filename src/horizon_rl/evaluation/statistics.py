@@ -6,7 +6,7 @@ and the stratified bootstrap are those of Agarwal et al. (2021), "Deep Reinforce
 Learning at the Edge of the Statistical Precipice".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
@@ -75,6 +75,11 @@ def spread_by_column(scores: ArrayLike) -> tuple[Spread, ...]:
         )
         for column in table.T
     )
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Return mean and standard deviation over seeds of one column."""
+    return spread_by_column(np.array([*values], float)[:, None])[0]
 
 
 def interquartile_mean(

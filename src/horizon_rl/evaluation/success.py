@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.statistics import Spread, spread
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.runs.read import NUMBER, RunFiles, find
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import loads
 
 SUITE, SEVERITY, COLUMN = "ood", 0.5, "all"
@@ -173,13 +174,12 @@ def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread 
     if any(steps < min(line) for line in lines):
         return None
     curves = [np.array(sorted(line.items())).T for line in lines]
-    values = [np.interp(steps, *curve) for curve in curves]
-    return spread_by_column(np.array(values)[:, None])[0]
+    return spread(np.interp(steps, *curve) for curve in curves)
 
 
 def read_json(file: Path) -> Any:
     try:
-        return loads(file.read_bytes())
+        return loads(read_bytes(file))
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
     except InputError as error:

@@ -126,6 +126,7 @@ def _make_columns(
             raise InputError(
                 f"the suite names its own robots: leave out --robot {robot}"
             )
+        load_robot(robot)  # Of the command line: no line of the file is at fault.
         robots = (robot,)
     elif robots and own:
         raise FieldError(

@@ -17,18 +17,16 @@ Seeds are the unit: F and O are taken seed by seed, then averaged.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
-
-import numpy as np
+from statistics import fmean
 
 from horizon_rl.evaluation.draws import Draw
-from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.statistics import Spread, spread
+from horizon_rl.runs.results import Record
 from horizon_rl.support.errors import InputError
 
 HARD_BELOW = 0.9
 
 Pair = tuple[str, str]
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,19 +119,16 @@ def search_core(
     def run(groups: Iterable[str], seed: int) -> Record:
         return runs[frozenset(groups), seed]
 
-    def spread(values: Iterable[float]) -> Spread:
-        return spread_by_column(np.array([*values])[:, None])[0]
-
     def success(record: Record, *groups: str) -> float:
         return _success(record, groups, (suite, severity, draw))
 
     def change(pair: Pair, seed: int) -> float:
         both = run(pair, seed)["coverage"]
-        return _mean(both[g] - run([g], seed)["coverage"][g] for g in pair)
+        return fmean(both[g] - run([g], seed)["coverage"][g] for g in pair)
 
     def transfer(pair: Pair, seed: int) -> float:
         both = run(pair, seed)
-        return _mean(success(both, g) - success(run([g], seed), g) for g in pair)
+        return fmean(success(both, g) - success(run([g], seed), g) for g in pair)
 
     found = tuple(
         PairFinding(
@@ -237,7 +232,3 @@ def _success(
             "differ: a search needs one such evaluation in the study"
         )
     return last.pop()[1]
-
-
-def _mean(values: Iterable[float]) -> float:
-    return float(np.mean([*values]))

@@ -19,6 +19,7 @@ from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.support.durable import make_directory, remove_aside, write_file
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import MAX_ARRAYS, read_bytes, read_text
 from horizon_rl.support.records import dumps, flatten, loads
 from horizon_rl.support.toml_text import to_toml
 
@@ -65,9 +66,9 @@ class GridFolder:
         file = self.path / "settings" / f"{name}.toml"
         text = to_toml(settings)
         if file.exists():
-            if file.read_text("utf-8") == text:
+            if (before := read_text(file)) == text:
                 return
-            was, now = (flatten(tomllib.loads(x)) for x in (file.read_text(), text))
+            was, now = (flatten(tomllib.loads(x)) for x in (before, text))
             changed = [
                 key
                 for key in {**was, **now}
@@ -81,11 +82,13 @@ class GridFolder:
         write_file(file, text.encode())
 
     def read_result(self, name: str) -> dict[str, Any] | None:
-        """Return what a run came to, if it was evaluated."""
+        """Return what a run came to, if it was evaluated; what is damaged counts as not."""
         try:
-            return loads((self.path / "results" / f"{name}.json").read_bytes())
+            found = loads(read_bytes(self.path / "results" / f"{name}.json"))
         except (OSError, InputError):
             return None
+        is_whole = isinstance(found, dict) and "key" in found
+        return found if is_whole and is_run_record(found.get("record")) else None
 
     def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         write_file(self.path / "results" / f"{name}.json", dumps(result).encode())
@@ -123,7 +126,7 @@ def read_collected(source: Path) -> list[dict[str, Any]]:
     """Read the collected records of a grid: its folder, or the file itself."""
     file = GridFolder(source).records if source.is_dir() else source
     try:
-        records = [loads(line) for line in file.read_bytes().splitlines()]
+        records = [loads(line) for line in read_bytes(file, MAX_ARRAYS).splitlines()]
     except (OSError, InputError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read records {file}: {why}") from error

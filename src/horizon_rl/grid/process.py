@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING
 
 from horizon_rl.evaluation.array_cache import make_key
 from horizon_rl.runs.paths import has_run, journal_of, metrics_file
+
+if TYPE_CHECKING:
+    from horizon_rl.grid.job import Job
 
 try:
     import fcntl
@@ -22,19 +25,6 @@ except ImportError:  # There, kernels are compiled side by side.
 POLL_S = 0.2
 LOOK_EVERY_S = 1.0
 """Seconds between two looks at whether to stop, and what there is to bring back."""
-
-
-class NodeShare(Protocol):
-    """What a command may use of its node, and where it runs."""
-
-    @property
-    def folder(self) -> str: ...
-    @property
-    def cwd(self) -> str: ...
-    @property
-    def cpus(self) -> int: ...
-    @property
-    def gpus(self) -> float: ...
 
 
 def watch(
@@ -54,7 +44,7 @@ def watch(
 
 @contextmanager
 def start(
-    job: NodeShare, command: Sequence[str], log: Path, scratch: Path
+    job: "Job", command: Sequence[str], log: Path, scratch: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; whatever ends the work on it ends the command, too."""
     with open(log, "ab") as output, _turn_on_node(job, command) as marker:
@@ -81,7 +71,7 @@ def start(
 
 
 @contextmanager
-def _turn_on_node(job: NodeShare, command: Sequence[str]) -> Iterator[IO[str] | None]:
+def _turn_on_node(job: "Job", command: Sequence[str]) -> Iterator[IO[str] | None]:
     """Let the first run on a GPU node compile its kernels before others train.
 
     Yields the file in which the first says that it has; None to all others. The file is
@@ -125,7 +115,7 @@ def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
         child.stdin.flush()
 
 
-def _environment(job: NodeShare, scratch: Path) -> Mapping[str, str]:
+def _environment(job: "Job", scratch: Path) -> Mapping[str, str]:
     threads = str(job.cpus)
     return {
         **os.environ,

@@ -17,11 +17,14 @@ from safetensors.torch import load, save
 from horizon_rl import __version__
 from horizon_rl.support.durable import write_directory
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import decode, dumps, encode, loads
 
 SCHEMA = 1
 """Version of the format; grows when it changes."""
 
+MAX_WEIGHTS = 1 << 30
+"""Bytes of the weights file, the optimiser's numbers included."""
 WEIGHTS = "weights.safetensors"
 RECORD = "checkpoint.json"
 
@@ -69,6 +72,8 @@ def fill_checkpoint(
 ) -> None:
     """Write a checkpoint's files into an empty folder."""
     weights = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+    if len(weights) > MAX_WEIGHTS:
+        raise InputError(f"weights of {len(weights) >> 20} MB: take smaller networks")
     fields = {**encode(record), "weights_sha256": hashlib.sha256(weights).hexdigest()}
     (folder / WEIGHTS).write_bytes(weights)
     (folder / RECORD).write_text(dumps(fields))
@@ -76,16 +81,18 @@ def fill_checkpoint(
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read and verify a checkpoint; a bad one is refused with file and cause."""
-    record, weights = path / RECORD, path / WEIGHTS
+    file = record = path / RECORD
+    weights = path / WEIGHTS
     try:
-        data, content = loads(record.read_bytes()), weights.read_bytes()
+        data = loads(read_bytes(record))
+        content = read_bytes(file := weights, MAX_WEIGHTS)
     except OSError as error:
         raise InputError(
             f"cannot read {error.filename}: {error.strerror}. A checkpoint is a "
             f"directory with {WEIGHTS} and {RECORD}"
         ) from error
     except InputError as error:
-        raise InputError(f"{record} is damaged: {error}") from error
+        raise InputError(f"{file} is damaged: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
         raise InputError(

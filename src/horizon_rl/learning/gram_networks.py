@@ -152,12 +152,7 @@ class GramActor(Actor):
         self.history = HistoryEncoder(self.obs_dim, gram)
         self.live: Window | None = None
 
-    def get_latent(
-        self,
-        obs: TensorDict,
-        masks: Tensor | None = None,
-        hidden_state: HiddenState = None,
-    ) -> Tensor:
+    def get_latent(self, obs: TensorDict, *_: Any, **__: Any) -> Tensor:
         seen = self.normalise(obs)
         if LATENT in obs.keys():
             return torch.cat((seen, obs[LATENT]), dim=-1)
@@ -201,12 +196,7 @@ class GramCritic(MLPModel):
         dims, kind = cfg.hidden_dims, cfg.activation
         super().__init__(obs, groups, "critic", 1, dims, kind, obs_normalization=True)
 
-    def get_latent(
-        self,
-        obs: TensorDict,
-        masks: Tensor | None = None,
-        hidden_state: HiddenState = None,
-    ) -> Tensor:
+    def get_latent(self, obs: TensorDict, *_: Any, **__: Any) -> Tensor:
         return torch.cat((super().get_latent(obs), obs[LATENT]), dim=-1)
 
     def _get_latent_dim(self) -> int:

@@ -56,7 +56,7 @@ class Cache:
         device: torch.device,
         num_views: int = 1,
     ):
-        """Make room for so many steps of worlds that have no past.
+        """Make room for this many steps of worlds that have no past.
 
         Args:
             cfg: Layers, heads and window.

@@ -102,12 +102,7 @@ class Actor(MLPModel):
         self.distribution.update(mean)
         return self.distribution.sample()
 
-    def get_latent(
-        self,
-        obs: TensorDict,
-        masks: Tensor | None = None,
-        hidden_state: HiddenState = None,
-    ) -> Tensor:
+    def get_latent(self, obs: TensorDict, *_: Any, **__: Any) -> Tensor:
         """Return latents [..., num_views * n, -]."""
         return self.features(self.view.add_views(self._inputs(obs), dim=-2))
 
@@ -171,12 +166,7 @@ class PrivilegedCritic(MLPModel):
         width = _join(obs, cfg.privileged_groups).shape[-1]
         self.encoder = _build_encoder(width, cfg.encoder_dim, cfg.activation)
 
-    def get_latent(
-        self,
-        obs: TensorDict,
-        masks: Tensor | None = None,
-        hidden_state: HiddenState = None,
-    ) -> Tensor:
+    def get_latent(self, obs: TensorDict, *_: Any, **__: Any) -> Tensor:
         encoded = self.encoder(_join(obs, self.privileged_groups))
         return torch.cat((super().get_latent(obs), encoded), dim=-1)
 

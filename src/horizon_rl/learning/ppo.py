@@ -97,19 +97,6 @@ class Ppo:
         gains = self.storage.returns - self.storage.values
         return gains.squeeze(-1).clamp(min=0.0)
 
-    def cut(self, mask: Tensor) -> None:
-        """End episodes from outside: worlds in `mask` [n] were reset.
-
-        To be called between `process_env_step` and `act` where the environment reported
-        no `done`, as in a forced recovery: the last step counts as a timeout.
-        """
-        storage, last = self.storage, self.storage.step - 1
-        if last >= 0:
-            cut = mask.unsqueeze(1) & ~storage.dones[last].bool()
-            storage.rewards[last] += self.cfg.gamma * storage.values[last] * cut
-            storage.dones[last] |= cut
-        self.actor.reset(mask)
-
     def schedule(self, progress: float) -> None:
         self.gradient_steps.entropy_coef.fill_(self.cfg.entropy_at(progress))
 

@@ -6,7 +6,6 @@ from horizon_rl.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from horizon_rl.physics.backend import Backend as Backend
-    from horizon_rl.physics.backend import Counters as Counters
     from horizon_rl.physics.backend import WorldState as WorldState
     from horizon_rl.physics.backend import cores_for_physics as cores_for_physics
     from horizon_rl.physics.cpu import CpuBackend as CpuBackend
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from horizon_rl.physics.effects import effects_of as effects_of
     from horizon_rl.physics.effects import own_effects as own_effects
     from horizon_rl.physics.motors import torque_bounds as torque_bounds
-    from horizon_rl.physics.pool import BODY_DESCRIPTORS as BODY_DESCRIPTORS
     from horizon_rl.physics.pool import Pool as Pool
     from horizon_rl.physics.pool import build_pool as build_pool
     from horizon_rl.physics.pool import join_pools as join_pools

@@ -109,13 +109,7 @@ class PoolDraft:
 
     def joint_ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and largest canonical angles, [n, 12]; infinite: no limit."""
-        robot = self.robot
-        joints = robot.model.dof_jntid[robot.dof_adr]
-        limits = self.fields["jnt_range"][:, joints]
-        ends = robot.joint_sign[:, None] * limits + robot.joint_offset_rad[:, None]
-        limited = robot.model.jnt_limited[joints].astype(bool)
-        low = np.where(limited, ends.min(axis=-1), -np.inf)
-        return low, np.where(limited, ends.max(axis=-1), np.inf)
+        return self.robot.joint_ranges(self.fields["jnt_range"])
 
 
 def draft_pool(robots: Sequence[Robot], body_ids: np.ndarray) -> PoolDraft:

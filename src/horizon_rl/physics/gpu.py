@@ -88,7 +88,7 @@ class GpuBackend:
             """[n, 12, 2] least and largest torque in the last physics step, N m."""
             self._targets = torch.zeros((num_worlds, 12), device=self.device)
             self._upset = torch.zeros(num_worlds, dtype=torch.bool, device=self.device)
-            self._counts = torch.zeros(3, dtype=torch.int64, device=self.device)
+            self._counts = torch.zeros(2, dtype=torch.int64, device=self.device)
             self._build(frozenset(WORLD_FIELDS))
 
     @contextmanager
@@ -172,7 +172,7 @@ class GpuBackend:
     @property
     def counters(self) -> Counters:
         """Read the counters from the device: the one call that waits for it."""
-        unhealthy, overflow, _ = self._counts.tolist()
+        unhealthy, overflow = self._counts.tolist()
         return Counters(unhealthy=unhealthy, overflow=overflow)
 
     def load(self, pool: Pool) -> None:

@@ -10,7 +10,7 @@ from mujoco_warp import OverflowType
 from horizon_rl.physics.cpu import RUNAWAY
 from horizon_rl.physics.motors import STALL_SHARE
 
-UNHEALTHY, OVERFLOW, UNCONVERGED = 0, 1, 2
+UNHEALTHY, OVERFLOW = 0, 1
 """Where each count lies in the backend's counters."""
 
 LOST = int(OverflowType.ALL) & ~int(
@@ -23,7 +23,6 @@ _RUNAWAY = wp.constant(RUNAWAY)
 _BAD = wp.constant(1e10)
 """MuJoCo's mjMAXVAL: past it a number is as bad as NaN."""
 _LOST = wp.constant(LOST)
-_UNCONVERGED = wp.constant(int(OverflowType.ITERATIONS))
 
 wp.set_module_options({"enable_backward": False})
 
@@ -239,9 +238,6 @@ def count(
     i = wp.tid()
     if not healthy[i]:
         wp.atomic_add(counts, UNHEALTHY, wp.int64(1))
-    flags = overflow[i]
-    if flags & _LOST != 0:
+    if overflow[i] & _LOST != 0:
         wp.atomic_add(counts, OVERFLOW, wp.int64(1))
-    if flags & _UNCONVERGED != 0:
-        wp.atomic_add(counts, UNCONVERGED, wp.int64(1))
     overflow[i] = 0

@@ -1,5 +1,6 @@
 """A learned actor as the policy that rollouts, gates and suites run."""
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -109,8 +110,12 @@ def load_actor(
             catalogue = decode(Catalogue, record.catalogue)
             widths["privileged"] = len(list(privileged_numbers(catalogue)))
         shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
-        actor = build_policy(TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps)
-        _check_weights(weights, actor, cfg.algorithm)
+        build = partial(
+            build_policy, TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps
+        )
+        with torch.device("meta"):  # What the record asks for may fill the memory.
+            _check_weights(weights, build(), cfg.algorithm)
+        actor = build()
     except InputError as error:
         raise InputError(
             f"{path} is not a policy for {NUM_ACTOR} observations and {NUM_ACTIONS} "

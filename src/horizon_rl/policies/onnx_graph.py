@@ -4,7 +4,6 @@ import copy
 import logging
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -172,8 +171,3 @@ def to_onnx(actor: Actor, metadata: Mapping[str, str] | None = None) -> bytes:
     for key, text in (metadata or {}).items():
         model.metadata_props.add(key=key, value=text)
     return seal(model.SerializeToString(deterministic=True))
-
-
-def export_onnx(actor: Actor, path: Path) -> None:
-    """Write an actor to a file: see `to_onnx`."""
-    path.write_bytes(to_onnx(actor))

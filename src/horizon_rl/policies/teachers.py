@@ -19,7 +19,7 @@ class LoadedTeacher(NamedTuple):
     actor: Actor
     about: Teacher
     source: str
-    """What finds the very same weights again, also after its run has gone on."""
+    """What finds exactly these weights again, also after its run has gone on."""
 
 
 def load_teacher(

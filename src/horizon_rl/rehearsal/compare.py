@@ -1,4 +1,4 @@
-"""HORIZON beside the paper's rule, controls and peers, on learners of three tempers."""
+"""HORIZON beside the paper's rule, controls and peers, on three learners."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Row:
     phases: float
     rollbacks: float
     level: float
-    """Mean level that counts as mastered, deserved or not."""
+    """Mean level that counts as mastered, whether or not the gates passed."""
     own: float
     """Success at those levels: does the policy keep what the run claims?"""
     baseline: float

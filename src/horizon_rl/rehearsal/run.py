@@ -163,11 +163,3 @@ def read_context(run: Path) -> tuple[RehearsalCfg, Catalogue]:
         raise InputError(f"{run} holds a run, but not a rehearsal")
     cfg = decode(RehearsalCfg, context["rehearsal"])
     return cfg, decode(Catalogue, context.get("catalogue"))
-
-
-def run_to_end(cfg: RehearsalCfg, catalogue: Catalogue) -> Rehearsal:
-    """Rehearse in memory, to the end."""
-    rehearsal = Rehearsal.in_memory(cfg, catalogue)
-    for _ in rehearsal.phases():
-        pass
-    return rehearsal

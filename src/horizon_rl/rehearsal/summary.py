@@ -1,4 +1,4 @@
-"""What a rehearsal came to, as plain data: the stable `--json` interface."""
+"""The result of a rehearsal as plain data: the stable `--json` interface."""
 
 from collections import Counter
 from typing import Any

@@ -15,14 +15,12 @@ from horizon_rl.robots.bodies import preset_names as preset_names
 from horizon_rl.robots.generator import GeneratorCfg as GeneratorCfg
 from horizon_rl.robots.generator import can_stand as can_stand
 from horizon_rl.robots.generator import generate as generate
-from horizon_rl.robots.leg import Leg as Leg
 from horizon_rl.robots.leg import Link as Link
 from horizon_rl.robots.morphology import JOINT_NAMES as JOINT_NAMES
 from horizon_rl.robots.morphology import LEG_NAMES as LEG_NAMES
 from horizon_rl.robots.morphology import Morphology as Morphology
 from horizon_rl.robots.morphology import Payload as Payload
 from horizon_rl.robots.robot import Robot as Robot
-from horizon_rl.robots.sizes import SIZE_CLASSES as SIZE_CLASSES
 from horizon_rl.robots.sizes import size_class as size_class
 from horizon_rl.support.errors import InputError, install
 from horizon_rl.support.lazy import lazy_names

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from horizon_rl.robots.morphology import JOINT_NAMES
+from horizon_rl.robots.robot import canonical_ranges
 from horizon_rl.robots.standing import TURN, find_pose, turns_into, why_no_stance
 from horizon_rl.support.errors import InputError, require
 
@@ -34,10 +35,9 @@ class Joints:
         sign: np.ndarray,
         offset: np.ndarray,
     ) -> "Joints":
-        ends = model.jnt_range[ids] * sign[:, None] + offset[:, None]
-        limited = model.jnt_limited[ids].astype(bool)
-        low = np.where(limited, ends.min(axis=1), -np.inf)
-        return cls(ids, sign, offset, low, np.where(limited, ends.max(axis=1), np.inf))
+        limits, limited = model.jnt_range[ids], model.jnt_limited[ids]
+        ranges = canonical_ranges(limits, limited, sign, offset)
+        return cls(ids, sign, offset, *ranges)
 
     def counted_around(self, pose: np.ndarray) -> "Joints":
         """Return the joints with angles counted so that `pose` lies in their ranges.

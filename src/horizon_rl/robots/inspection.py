@@ -16,6 +16,7 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
     """Describe a robot as plain data; angles are canonical, unknown numbers None."""
     model, data = robot.model, stand(robot)
     joints = model.dof_jntid[robot.dof_adr]
+    ranges, limited = np.stack(robot.joint_ranges(), 1), model.jnt_limited[joints]
     solid = np.flatnonzero(model.geom_conaffinity == 1).tolist()
     feet = robot.foot_geom_ids.tolist()
     return {
@@ -26,7 +27,7 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
                 "name": name,
                 "joint": model.joint(joint).name,
                 "axis": data.xaxis[joint].round(3).tolist(),
-                "limits_rad": _limits(robot, i),
+                "limits_rad": ranges[i].tolist() if limited[i] else None,
                 "default_rad": float(robot.default_pose_rad[i]),
                 "friction_nm": float(model.dof_frictionloss[robot.dof_adr[i]]),
                 "armature_kg_m2": float(model.dof_armature[robot.dof_adr[i]]),
@@ -62,14 +63,6 @@ def outline(robot: Robot) -> list[np.ndarray]:
         for leg, foot in zip(joints, feet, strict=True)
     ]
     return [*legs, np.stack([legs[2][0], legs[0][0]])]
-
-
-def _limits(robot: Robot, index: int) -> list[float] | None:
-    joint = int(robot.model.dof_jntid[robot.dof_adr[index]])
-    if not robot.model.jnt_limited[joint]:
-        return None
-    ends = robot.joint_sign[index] * robot.model.jnt_range[joint]
-    return sorted((ends + robot.joint_offset_rad[index]).tolist())
 
 
 def _name(model: mujoco.MjModel, geom: int) -> str:

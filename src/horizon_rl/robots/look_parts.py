@@ -81,6 +81,11 @@ class Trunk:
         place = np.array(pos) + (0.0, 0.0, self.z)
         return Shape(self.body, kind, _three(size), place, TURNED[axis], to_rgba(color))
 
+    def add_box(self, center, half, radius: float, color: str) -> list[Shape]:
+        """A box with round edges."""
+        parts = rounded_box(center, half, radius)
+        return [self.add(k, s, p, color, axis) for k, s, p, axis in parts]
+
 
 def rounded_box(
     center: Iterable[float], half: Iterable[float], radius: float
@@ -108,16 +113,11 @@ def add_torso(trunk: Trunk, look: Look) -> list[Shape]:
     over = 0.7 * half_z
     half_x = (trunk.front - trunk.rear) / 2.0 + over
     center, radius = (trunk.middle, 0.0, 0.0), look.roundness * half_z
-    body = rounded_box(center, (half_x, half_y, half_z), radius)
-    deck = rounded_box(
-        (trunk.middle, 0.0, 0.86 * half_z),
-        (0.86 * half_x, 0.72 * half_y, 0.24 * half_z),
-        0.2 * half_z,
-    )
-    parts = [(look.trunk, part) for part in body] + [(look.deck, part) for part in deck]
+    deck = (0.86 * half_x, 0.72 * half_y, 0.24 * half_z)
+    above = (trunk.middle, 0.0, 0.86 * half_z)
     return [
-        trunk.add(kind, size, place, color, axis)
-        for color, (kind, size, place, axis) in parts
+        *trunk.add_box(center, (half_x, half_y, half_z), radius, look.trunk),
+        *trunk.add_box(above, deck, 0.2 * half_z, look.deck),
     ]
 
 
@@ -164,8 +164,8 @@ def _head(trunk: Trunk, look: Look) -> list[Shape]:
     start = trunk.front + 0.3 * trunk.half[1]
     half_x = max(0.5 * (trunk.nose - start), 0.5 * half_z)
     x = start + half_x
-    parts = rounded_box((x, 0.0, 0.1 * half_z), (half_x, half_y, half_z), 0.6 * half_z)
-    shapes = [trunk.add(k, s, p, look.head, axis) for k, s, p, axis in parts]
+    center, half = (x, 0.0, 0.1 * half_z), (half_x, half_y, half_z)
+    shapes = trunk.add_box(center, half, 0.6 * half_z, look.head)
     face, front = (0.04 * half_z, 0.72 * half_y, 0.34 * half_z), x + half_x
     shapes.append(trunk.add(BOX, face, (front, 0.0, 0.25 * half_z), "101318"))
     for side in (-1.0, 1.0):
@@ -196,10 +196,8 @@ def _neck(trunk: Trunk, look: Look) -> list[Shape]:
     """A dog's head on a neck, above the trunk."""
     high = trunk.half[1]
     x, y = trunk.front + 0.9 * high, 0.5 * trunk.half[0]
-    head = rounded_box(
-        (x + 0.7 * high, 0.0, 1.5 * high), (high, y, 0.5 * high), 0.4 * high
-    )
-    shapes = [trunk.add(k, s, p, look.head, axis) for k, s, p, axis in head]
+    center, half = (x + 0.7 * high, 0.0, 1.5 * high), (high, y, 0.5 * high)
+    shapes = trunk.add_box(center, half, 0.4 * high, look.head)
     for part in range(3):
         place = (x - 0.3 * high * (1 - part / 2), 0.0, (0.5 + 0.35 * part) * high)
         size = (0.5 * high, 0.75 * y, 0.45 * high)
@@ -216,8 +214,8 @@ def _caps(trunk: Trunk, look: Look) -> list[Shape]:
     shapes = []
     for end, sign in ((trunk.front, 1.0), (trunk.rear, -1.0)):
         half = (0.75 * half_z, 0.97 * half_y, 0.88 * half_z)
-        parts = rounded_box((end + sign * 0.62 * half_z, 0.0, 0.0), half, 0.45 * half_z)
-        shapes += [trunk.add(k, s, p, look.head, axis) for k, s, p, axis in parts]
+        center = (end + sign * 0.62 * half_z, 0.0, 0.0)
+        shapes += trunk.add_box(center, half, 0.45 * half_z, look.head)
     front = trunk.front + 1.37 * half_z
     for side in (-1.0, 1.0):
         place = (front, side * 0.4 * half_y, 0.2 * half_z)

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from horizon_rl.robots.ground import Ground
 
 
+def canonical_ranges(
+    limits: np.ndarray, limited: np.ndarray, sign: np.ndarray, offset_rad: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest canonical angles, (..., 12); infinite: no limit."""
+    ends = sign[:, None] * limits + offset_rad[:, None]
+    low = np.where(limited, ends.min(axis=-1), -np.inf)
+    return low, np.where(limited, ends.max(axis=-1), np.inf)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Robot:
     """One quadruped ready to simulate, built here or imported: the same interface.
@@ -22,7 +31,7 @@ class Robot:
     Arrays of twelve are in canonical order (`JOINT_NAMES`), arrays of four go FL FR RL
     RR. Motors are torque motors in canonical order, directions included: `ctrl[i]` is
     the torque about canonical joint i. Positions and velocities read from the
-    simulation need `canonical_position` or the sign.
+    simulation need the sign, positions the offset too.
     """
 
     name: str
@@ -72,9 +81,18 @@ class Robot:
         """Thigh and calf of the intact robot: parameters scale with it."""
         return self.thigh_length_m + self.calf_length_m
 
-    def canonical_position(self, qpos: np.ndarray) -> np.ndarray:
-        """Read canonical joint angles from qpos, shape (..., nq) -> (..., 12)."""
-        return self.joint_sign * qpos[..., self.qpos_adr] + self.joint_offset_rad
+    def joint_ranges(
+        self, jnt_range: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and largest canonical angles, (..., 12); infinite: no limit.
+
+        Args:
+            jnt_range: The model's, (..., joints, 2); None: as compiled.
+        """
+        model, joints = self.model, self.model.dof_jntid[self.dof_adr]
+        limits = (model.jnt_range if jnt_range is None else jnt_range)[..., joints, :]
+        placed = self.joint_sign, self.joint_offset_rad
+        return canonical_ranges(limits, model.jnt_limited[joints], *placed)
 
     def source_position(self, pose_rad: np.ndarray) -> np.ndarray:
         """Turn canonical angles into the model's own, both (..., 12)."""

@@ -3,7 +3,6 @@
 from horizon_rl.robots.morphology import Morphology
 from horizon_rl.robots.robot import Robot
 
-SIZE_CLASSES = ("small", "medium", "large")
 SMALL_BELOW_KG, LARGE_FROM_KG = 18.0, 30.0
 """Of 20,000 generated bodies 35.4 % are small, 30.7 % medium and 33.9 % large."""
 

@@ -9,6 +9,7 @@ from horizon_rl.runs.lines import CHECKSUM, check_line, is_sealed, parse_json, t
 from horizon_rl.runs.paths import BUDGET, JOURNAL
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import decode, encode
 
 
@@ -58,7 +59,7 @@ def read_budget(run: Path) -> Budget | None:
     if not os.path.lexists(file):
         return None
     try:
-        content = file.read_bytes()
+        content = read_bytes(file)
         record = parse_json(content, "line 1")
         # Older versions wrote neither a checksum nor the line's end.
         is_new = content.endswith(b"\n") or CHECKSUM in record

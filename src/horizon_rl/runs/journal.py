@@ -41,6 +41,7 @@ from horizon_rl.runs.migration import migrate_header
 from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import MAX_LINE, open_file, read_lines
 from horizon_rl.support.records import agree, dumps, encode
 
 
@@ -226,9 +227,13 @@ def replay(path: Path) -> Replay:
 def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
     """Return the whole lines, at least the header, and what follows the last."""
     try:
-        *lines, torn = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise JournalError(f"cannot read {path}: {error.strerror}") from error
+        with open_file(path) as opened:
+            lines, torn = read_lines(opened)
+    except (OSError, InputError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise JournalError(f"cannot read {path}: {why}") from error
+    if len(torn) == MAX_LINE:
+        raise JournalError(f"{path}:{len(lines) + 1}: larger than {MAX_LINE >> 20} MB")
     if not lines:
         raise JournalError(f"{path}: empty, or cut off within its first line")
     return lines, torn

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from horizon_rl import __version__
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import MAX_LINE, open_file
 from horizon_rl.support.records import decode, dumps, loads
 
 T = TypeVar("T")
@@ -75,8 +76,8 @@ def is_sealed(journal: Path) -> bool:
     telemetry makes it damaged, not old.
     """
     try:
-        with open(journal, "rb") as file:
-            schema = parse_json(file.readline(), "").get("schema")
+        with open_file(journal) as file:
+            schema = parse_json(file.readline(MAX_LINE), "").get("schema")
     except (OSError, InputError):
         return False  # Who reads the journal says what is wrong with it.
     return isinstance(schema, int) and schema >= SEALED

@@ -5,11 +5,9 @@ from pathlib import Path
 from warnings import warn
 
 from horizon_rl.runs.lines import JournalError
-
-try:
-    import fcntl
-except ImportError:  # No locks there: two processes on one journal go unnoticed.
-    fcntl = None
+from horizon_rl.support.durable import fcntl
+from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import open_file
 
 
 def lock(file: FileIO, path: Path) -> None:
@@ -31,8 +29,8 @@ def lock(file: FileIO, path: Path) -> None:
 def is_locked(path: Path) -> bool:
     """Tell whether a process has the journal open for appending: its run is alive."""
     try:
-        file = open(path, "rb")
-    except OSError:
+        file = open_file(path)
+    except (OSError, InputError):
         return False  # The reader reports why.
     with file:
         try:

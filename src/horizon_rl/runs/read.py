@@ -187,7 +187,7 @@ def read_run(
     # Logs before the journal: a run that ends meanwhile is shown as it was, and not as
     # one that stopped.
     locked, age_s = is_locked(journal), max(0.0, time.time() - last_written(journal))
-    times = read_times(folder, alive=locked)
+    times, is_sound = read_times(folder, alive=locked)
     tail = None if evidence else TAIL_BYTES
     metrics = read_metrics(folder, tail, alive=locked)
     checkpoints = folder / CHECKPOINTS
@@ -197,7 +197,10 @@ def read_run(
         if locked:
             warnings.simplefilter("ignore")  # A line being written is not torn.
         replayed = replay(journal)
-    warn_of_lost_lines(folder, times, metrics, replayed.entries)
+    needs_times = is_sound and not locked
+    warn_of_lost_lines(
+        folder, times, metrics, replayed.entries, needs_times=needs_times
+    )
     arrays, damaged = _read_evidence(folder, len(replayed.entries) if evidence else 0)
     return RunFiles(
         name=name or name_run(replayed.header, folder),

@@ -11,6 +11,7 @@ from horizon_rl.runs.paths import RESULTS
 from horizon_rl.support.bounds import Amount, Bounded, CountOrNone, Share
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import decode, decode_part, encode
 
 Record = Mapping[str, Any]
@@ -96,7 +97,7 @@ def read_results(run: Path) -> BeforeAfter | None:
     """
     file = run / RESULTS
     try:
-        return decode(BeforeAfter, parse_line(file.read_bytes(), "line 1"))
+        return decode(BeforeAfter, parse_line(read_bytes(file), "line 1"))
     except FileNotFoundError:
         return None
     except (OSError, InputError) as error:

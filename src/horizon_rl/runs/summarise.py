@@ -188,19 +188,19 @@ def _frontiers(run: RunFiles, ended: str | None) -> tuple[FrontierSummary, ...]:
 
 
 def _drift(entries: Sequence[Entry]) -> Drift | None:
-    measured = [
-        (e.decision.phase, e.evidence.anchor_error, e.evidence.anchor_return)
+    measured = {
+        e.decision.phase: (error, e.evidence.anchor_return)
         for e in entries
-        if e.decision.action == "commit" and e.evidence.anchor_error is not None
-    ]
+        if e.decision.action == "commit"
+        and (error := e.evidence.anchor_error) is not None
+    }
     if not measured:
         return None
-    (first_phase, first_error, first_return) = measured[0]
-    (last_phase, last_error, last_return) = measured[-1]
-    assert first_error is not None and last_error is not None
+    (first, (first_error, first_return)), *_ = measured.items()
+    *_, (last, (last_error, last_return)) = measured.items()
     return Drift(
-        first_phase=first_phase,
-        last_phase=last_phase,
+        first_phase=first,
+        last_phase=last,
         first_error=first_error,
         last_error=last_error,
         first_return=first_return,

@@ -5,7 +5,7 @@ and never stops a run.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -14,9 +14,10 @@ from warnings import warn
 
 from horizon_rl.curriculum import Entry
 from horizon_rl.runs.lines import CHECKSUM, check_line, is_sealed, parse_json, to_line
-from horizon_rl.runs.paths import BUDGET, JOURNAL, METRICS, RESULTS, TIMES
+from horizon_rl.runs.paths import BUDGET, JOURNAL, METRICS, RESULTS, TIMES, has_policy
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, require
+from horizon_rl.support.reading import read_lines
 from horizon_rl.support.records import decode
 
 T = TypeVar("T")
@@ -58,6 +59,8 @@ class Metrics(NamedTuple):
     lines: tuple[Line, ...]
     lost: frozenset[int]
     """Numbers of iterations that have no line, or too many; none where damage was said."""
+    is_sound: bool
+    """Whether no damage was said."""
 
 
 def read_metrics(
@@ -70,7 +73,7 @@ def read_metrics(
     if numbers and (num_bytes is None or file.stat().st_size <= num_bytes):
         numbers = [0, *numbers]
     gaps = (_between(*pair) for pair in pairwise(numbers)) if is_sound else ()
-    return Metrics(tuple(lines), frozenset(chain.from_iterable(gaps)))
+    return Metrics(tuple(lines), frozenset(chain.from_iterable(gaps)), is_sound)
 
 
 def _between(before: int, after: int) -> Sequence[int]:
@@ -80,20 +83,36 @@ def _between(before: int, after: int) -> Sequence[int]:
     return range(before + 1, min(after, before + MANY))
 
 
-def read_times(run: Path, *, alive: bool = False) -> dict[int, PhaseTimes]:
-    """Read where the seconds went, by phase; of a phase that ran again, the last."""
-    lines, _ = _read(run / TIMES, _check_times, None, alive)
-    return {times.phase: times for times in lines}
+def read_times(run: Path, *, alive: bool = False) -> tuple[dict[int, PhaseTimes], bool]:
+    """Read where the seconds went, by phase, and whether no damage was said.
+
+    Of a phase that ran again, the last.
+    """
+    lines, is_sound = _read(run / TIMES, _check_times, None, alive)
+    return {times.phase: times for times in lines}, is_sound
 
 
 def warn_of_lost_lines(
-    run: Path, times: Iterable[int], metrics: Metrics, entries: Sequence[Entry]
+    run: Path,
+    times: Collection[int],
+    metrics: Metrics,
+    entries: Sequence[Entry],
+    *,
+    needs_times: bool,
 ) -> None:
     """Say which file has lost lines.
 
     An iteration is noted before its phase is judged, and the times after that. One whose
-    gradient was refused has no line: it is the last of a phase that was aborted.
+    gradient was refused has no line: it is the last of a phase that was aborted. With
+    `needs_times`, no damage was said, and no process is about to write the last ones.
     """
+    count = len(set(range(len(entries))).difference(times))
+    if count and needs_times and _is_expected(run / TIMES):
+        warn(
+            f"{run / TIMES} lacks {count} judged phase(s): lines are missing, or a kill "
+            "came before they were written; --minutes does not count these phases",
+            stacklevel=2,
+        )
     if any(phase >= len(entries) for phase in times):
         warn(
             f"{run / TIMES} has times of phases that the journal lacks: lines are missing "
@@ -107,7 +126,9 @@ def warn_of_lost_lines(
         for end, entry in zip(ends, entries, strict=True)
         if entry.evidence.aborted and not entry.evidence.episodes
     }
-    last = metrics.lines[-1].get("number") if metrics.lines else None
+    is_empty = metrics.is_sound and _is_expected(run / METRICS)
+    nothing = 0 if is_empty else None
+    last = metrics.lines[-1].get("number") if metrics.lines else nothing
     if (
         type(last) is int
         and ends
@@ -116,6 +137,11 @@ def warn_of_lost_lines(
         warn(f"{run / METRICS}: lines are missing at its end", stacklevel=2)
     if metrics.lost - refused:
         warn(f"{run / METRICS}: lines are missing or doubled", stacklevel=2)
+
+
+def _is_expected(file: Path) -> bool:
+    """Tell whether a run has that file; a rehearsal and a shipped run may have none."""
+    return file.exists() or has_policy(file.parent)
 
 
 def lacks_checksums(file: Path) -> bool:
@@ -128,12 +154,17 @@ def keep_phases(run: Path, entries: Sequence[Entry]) -> float:
     """Drop what is of later phases, or damaged; return the seconds of those kept."""
     for name in (METRICS, TIMES, BUDGET, RESULTS):
         _make_way(run / name)
-    found, metrics = read_times(run), read_metrics(run)
-    warn_of_lost_lines(run, found, metrics, entries)
-    times = [t for t in found.values() if t.phase < len(entries)]
+    (found, is_sound), metrics = read_times(run), read_metrics(run)
+    warn_of_lost_lines(run, found, metrics, entries, needs_times=is_sound)
+    # Said once: a phase that was killed before it had its times gets a line without any.
+    times = [
+        found.get(phase)
+        or PhaseTimes(phase=phase, train_s=0.0, probe_s=0.0, settle_s=0.0)
+        for phase in range(len(entries))
+    ]
     kept = [line for line in metrics.lines if line["phase"] < len(entries)]
     for name, lines in ((TIMES, map(asdict, times)), (METRICS, kept)):
-        if (run / name).exists():
+        if _is_expected(run / name):
             write_file(run / name, b"".join(map(to_line, lines)))
     return sum(t.total_s for t in times)
 
@@ -186,7 +217,7 @@ def _read(
     with open(file, "rb") as opened:
         first = max(0, file.stat().st_size - num_bytes) if num_bytes else 0
         opened.seek(first)
-        *lines, torn = opened.read().split(b"\n")
+        lines, torn = read_lines(opened)
     sealed = is_sealed(file.with_name(JOURNAL))
     found, num_damaged = _sound_lines(lines[1:] if first else lines, check, sealed)
     if count := num_damaged + bool(torn and not alive):

@@ -1,4 +1,4 @@
-"""What became of a phase, as terminals, figures and pages show it."""
+"""The outcome of a phase, as terminals, figures and pages show it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ ACTIONS: dict[Action, ActionLook] = {
 
 
 def describe_phases(entries: Sequence[Entry]) -> str:
-    """Count phases by what became of them, in words."""
+    """Count phases by their outcome, in words."""
     counts = Counter(entry.decision.action for entry in entries)
     parts = (f"{counts[a]} {look.done}" for a, look in ACTIONS.items() if counts[a])
     return f"{len(entries)} phases: {', '.join(parts) or 'none judged'}"

@@ -11,7 +11,7 @@ from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.statistics import (
     paired_difference,
     share_interval,
-    spread_by_column,
+    spread,
 )
 from horizon_rl.show.evaluation_tables import Methods
 from horizon_rl.show.numbers import show_difference, show_interval, show_percent
@@ -94,6 +94,5 @@ def _success(seeds: Sequence[Evaluation], columns: Sequence[str]) -> np.ndarray:
 
 
 def _show_area(areas: np.ndarray) -> str:
-    (spread,) = spread_by_column(areas.mean(axis=1, keepdims=True))
     interval = f" ({show_interval(share_interval(areas[0]))})" * (len(areas) == 1)
-    return f"{spread}{interval}"
+    return f"{spread(areas.mean(axis=1))}{interval}"

@@ -26,7 +26,7 @@ THIN = 0.06
 def frontier_figure(
     entries: Sequence[Entry], groups: Sequence[str], title: str = ""
 ) -> Any:
-    """Draw attempts as bands, with a mark for what became of each.
+    """Draw attempts as bands, with a mark for the outcome of each.
 
     Args:
         entries: A run's judged phases.

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.numbers import NONE, show_count, show_duration, show_number
-from horizon_rl.show.table import Cell, FittedTable, tabulate
+from horizon_rl.show.table import Cell, FittedTable, Table
 
 MOST_ROWS = 30
 """Runs under way that a board lists."""
+COLUMNS = ("run", "phase", "done", "frontier", "steps/s", "left", "on")
 
 
 @dataclass
@@ -38,24 +39,11 @@ def grid_board(
 ) -> RenderableType:
     """Lay out the runs under way, and the whole below them."""
     names = list(progress.nodes)
-
-    def of(name: str) -> RunSummary | None:
-        return summaries.get(name)
-
-    table = tabulate(
-        "",
-        names[:MOST_ROWS],
-        (
-            ("run", lambda name: Cell(name, "bold")),
-            ("phase", lambda name: _phase(of(name))),
-            ("done", lambda name: _share(of(name))),
-            ("frontier", lambda name: _level(of(name))),
-            ("steps/s", lambda name: _speed(of(name))),
-            ("left", lambda name: _left(of(name))),
-            ("on", lambda name: progress.nodes[name]),
-        ),
-        align="lrrrrrl",
+    rows = (
+        _row(name, summaries.get(name), progress.nodes[name])
+        for name in names[:MOST_ROWS]
     )
+    table = Table("", COLUMNS, tuple(rows), align="lrrrrrl")
     more = [Text(f"and {len(names) - MOST_ROWS} more")] * (len(names) > MOST_ROWS)
     return Group(FittedTable(table), *more, Text(progress_line(progress, summaries)))
 
@@ -77,34 +65,25 @@ def progress_line(
     return f"{', '.join(parts)}; {elapsed} so far"
 
 
-def _phase(summary: RunSummary | None) -> str:
-    return NONE if summary is None else str(summary.phases)
-
-
-def _share(summary: RunSummary | None) -> str | Cell:
-    if summary is None or summary.budget is None:
-        return NONE
-    share = min(1.0, summary.budget.share)
-    return Cell(f"{share:.0%}", share=share)
-
-
-def _level(summary: RunSummary | None) -> str:
-    return NONE if summary is None else f"{summary.difficulty:.2f}"
-
-
-def _speed(summary: RunSummary | None) -> str:
-    progress = summary.progress if summary else None
-    return show_number(progress.steps_per_s if progress else None, ",.0f")
+def _row(name: str, summary: RunSummary | None, node: str) -> tuple[str | Cell, ...]:
+    run = Cell(name, "bold")
+    if summary is None:
+        return run, *[NONE] * 5, node
+    share = min(1.0, summary.budget.share) if summary.budget else None
+    speed = summary.progress.steps_per_s if summary.progress else None
+    left = _left_steps(summary)
+    rest = show_duration(left / speed) if speed else show_count(left) + " steps"
+    return (
+        run,
+        str(summary.phases),
+        NONE if share is None else Cell(f"{share:.0%}", share=share),
+        f"{summary.difficulty:.2f}",
+        show_number(speed, ",.0f"),
+        rest if left else NONE,
+        node,
+    )
 
 
 def _left_steps(summary: RunSummary) -> int:
     steps = summary.budget.steps if summary.budget else None
     return max(0, (steps or 0) - summary.env_steps)
-
-
-def _left(summary: RunSummary | None) -> str:
-    speed = summary.progress.steps_per_s if summary and summary.progress else None
-    left = _left_steps(summary) if summary else 0
-    if not speed or not left:
-        return NONE if not left else show_count(left) + " steps"
-    return show_duration(left / speed)

@@ -1,20 +1,18 @@
 """Tables of a grid's collected records; a cell's seeds are averaged.
 
-Seeds are the unit, and the best of a row is bold, whoever's it is.
+Seeds are the unit, and the best of a row is bold, ours or not.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from typing import Any
-
-import numpy as np
 
 from horizon_rl.evaluation.draws import Draw
-from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.statistics import spread
 from horizon_rl.evaluation.studies.diagnostic import FrontierPhase, pool
 from horizon_rl.grid.core import search_core
+from horizon_rl.runs.results import Record
 from horizon_rl.show.core_tables import core_tables
 from horizon_rl.show.numbers import show_count, show_spread
 from horizon_rl.show.scores import score_suite, suite_table, tracking_table
@@ -22,8 +20,6 @@ from horizon_rl.show.study_tables import diagnostic_table
 from horizon_rl.show.table import Cell, Table, tabulate
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,15 +90,10 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     groups = dict.fromkeys(g for r in records for g in r["groups"])
 
     def of(key: Callable[[Record], float]) -> Callable[[str], str]:
-        return lambda cell: show_spread(_spread(map(key, cells[cell])), 1.0, 1)
+        return lambda cell: show_spread(spread(map(key, cells[cell])), 1.0, 1)
 
     def covered(group: str) -> Callable[[str], str]:
-        def write(cell: str) -> str:
-            found = (r["coverage"].get(group) for r in cells[cell])
-            known = [100.0 * share for share in found if share is not None]
-            return show_spread(_spread(known), 1.0, 1) if known else ""
-
-        return write
+        return lambda cell: _percent(r["coverage"].get(group) for r in cells[cell])
 
     return [
         tabulate(
@@ -141,12 +132,7 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
         return None
 
     def at(mark: float) -> Callable[[str], str]:
-        def write(cell: str) -> str:
-            values = [success(record, mark) for record in cells[cell]]
-            known = [100.0 * value for value in values if value is not None]
-            return show_spread(_spread(known), 1.0, 1) if known else ""
-
-        return write
+        return lambda cell: _percent(success(record, mark) for record in cells[cell])
 
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
@@ -189,12 +175,13 @@ def _by_cell(records: Iterable[Record]) -> dict[str, list[Record]]:
     return cells
 
 
-def _spread(values: Iterable[float]) -> Spread:
-    return spread_by_column(np.array([*values], float)[:, None])[0]
+def _percent(shares: Iterable[float | None]) -> str:
+    known = [100.0 * share for share in shares if share is not None]
+    return show_spread(spread(known), 1.0, 1) if known else ""
 
 
 def _embolden(table: Table, number: int) -> Table:
-    """Make the best of a row bold, among so many columns after the first."""
+    """Make the best of a row bold, among this many columns after the first."""
     return replace(table, rows=tuple(_best(row, number) for row in table.rows))
 
 

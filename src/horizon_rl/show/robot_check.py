@@ -9,7 +9,7 @@ import numpy as np
 
 from horizon_rl.show.table import Table, tabulate
 
-SKETCH_COLUMNS = 44
+COLUMNS = 44
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 """Bits of a braille character's dots, four rows of two."""
 
@@ -58,23 +58,23 @@ def stance_table(robot: Mapping[str, Any]) -> Table:
     return Table("", ("", ""), tuple(rows.items()), align="l")
 
 
-def sketch(lines: Sequence[np.ndarray], columns: int = SKETCH_COLUMNS) -> str:
+def sketch(lines: Sequence[np.ndarray]) -> str:
     """Draw lines of points x, z [k, 2], m, above the ground, in braille characters."""
     points = np.concatenate(lines)
     left, right = points[:, 0].min(), points[:, 0].max()
     top = points[:, 1].max()
-    scale = (2 * columns - 1) / (right - left)
+    scale = (2 * COLUMNS - 1) / (right - left)
     height = int(np.ceil(top * scale)) + 1
     rows = -(-height // 4)
-    dots = np.zeros((4 * rows, 2 * columns), dtype=bool)
+    dots = np.zeros((4 * rows, 2 * COLUMNS), dtype=bool)
     for line in lines:
         for start, end in zip(line[:-1], line[1:], strict=True):
-            steps = np.linspace(0.0, 1.0, 4 * columns)[:, None]
+            steps = np.linspace(0.0, 1.0, 4 * COLUMNS)[:, None]
             x, z = (start + steps * (end - start)).T
             across = np.round((x - left) * scale).astype(int)
             down = np.round((top - z) * scale).astype(int)
             dots[np.clip(down, 0, len(dots) - 1), across] = True
-    cells = dots.reshape(rows, 4, columns, 2).transpose(0, 2, 1, 3)
+    cells = dots.reshape(rows, 4, COLUMNS, 2).transpose(0, 2, 1, 3)
     codes = 0x2800 + (cells * DOTS).sum(axis=(2, 3))
-    ground = "▔" * columns
+    ground = "▔" * COLUMNS
     return "\n".join([*("".join(map(chr, row)).rstrip("⠀") for row in codes), ground])

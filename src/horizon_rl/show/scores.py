@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.evaluation.statistics import Interval, spread_by_column
+from horizon_rl.evaluation.statistics import Interval, spread
 from horizon_rl.evaluation.success import read_json
 from horizon_rl.runs.results import BeforeAfter, Record, is_record
 from horizon_rl.show.numbers import (
@@ -211,10 +211,10 @@ def policy_table(record: Record) -> Table:
 def _success(seeds: Sequence[Record], intervals: bool) -> str:
     if not seeds:
         return NONE
-    (spread,) = spread_by_column([[s["success"]] for s in seeds])
+    success = spread(s["success"] for s in seeds)
     interval = seeds[0].get("interval") if intervals and len(seeds) == 1 else None
     bounds = f" ({show_interval(Interval(**interval))})" if interval else ""
-    return show_spread(spread, 100.0, 1) + bounds
+    return show_spread(success, 100.0, 1) + bounds
 
 
 def _tracking(seeds: Sequence[Record]) -> str:

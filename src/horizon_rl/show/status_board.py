@@ -26,7 +26,8 @@ def print_status(
     """
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
-    console.print(Text(describe_origin(summary)), soft_wrap=True)
+    origin = describe_origin(summary)
+    console.print(Text(origin), soft_wrap="/" in origin)
     if summary.resume:
         console.print(Text(f"Go on with: {summary.resume}"), soft_wrap=True)
         if summary.budget and summary.budget.spent:
@@ -55,7 +56,7 @@ def print_status(
         else:
             missing = "" if found.exists else " (missing: its folder is not there)"
             text.append(found.path, style="none").append(missing, style="red")
-        console.print(text, soft_wrap=True)
+        console.print(text, soft_wrap="/" in text.plain)
 
 
 def describe_origin(summary: RunSummary) -> str:

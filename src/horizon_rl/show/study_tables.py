@@ -31,7 +31,7 @@ def study_tables(study: Study) -> list[Table]:
 def outcome_table(study: Study) -> Table:
     going = [run.label for run in study.runs if not run.finished]
     return tabulate(
-        "What the runs came to, mean ± s.d. over training seeds",
+        "Results of the runs, mean ± s.d. over training seeds",
         study.methods,
         [
             ("method", lambda m: m.name),

@@ -43,6 +43,8 @@ class Table:
     """A letter for each column, l or r; the last one stands for all that follow."""
     name_width: int = 0
     """Characters to break names in the first column at, in a terminal; 0 is no limit."""
+    keys: int = 1
+    """Columns that say what a row is about."""
 
     def is_left(self, column: int) -> bool:
         return self.align[min(column, len(self.align) - 1)] == "l"
@@ -72,17 +74,18 @@ def bar(share: float, width: int = BAR_WIDTH) -> Text:
 def fit(table: Table, width: int) -> list[Table]:
     """Break a table that a terminal is too narrow for into several, side by side.
 
-    Each has the first column, which says what a row is about.
+    Each has the columns that say what a row is about.
     """
+    keys = table.keys
     widths = [_least_width(table, k) for k in range(len(table.headings))]
     if sum(widths) + _gap(table) * (len(widths) - 1) <= width:
         return [table]
     parts: list[list[int]] = []
     room = 0
-    for k, own in enumerate(widths[1:], start=1):
+    for k, own in enumerate(widths[keys:], start=keys):
         if not parts or room < own + MAX_GAP:
-            parts.append([0])
-            room = width - widths[0]
+            parts.append([*range(keys)])
+            room = width - sum(widths[:keys]) - MAX_GAP * (keys - 1)
         parts[-1].append(k)
         room -= own + MAX_GAP
     return [
@@ -189,8 +192,8 @@ def print_table(console: Console, table: Table) -> None:
         console.print(Text(table.title, "bold"))
     console.print(FittedTable(table))
     for note in table.notes:
-        # Not wrapped: it may name a path, which is there to be copied.
-        console.print(Text(note, "dim"), soft_wrap=True)
+        # A path is there to be copied: it is not wrapped.
+        console.print(Text(note, "dim"), soft_wrap="/" in note)
     console.print()
 
 

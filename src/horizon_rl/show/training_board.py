@@ -83,7 +83,7 @@ class TrainingBoard:
 
 
 def verdict_line(entry: Entry) -> str:
-    """Say in a line what became of a phase."""
+    """Say in a line the outcome of a phase."""
     evidence = entry.evidence
     cost = f"{evidence.iterations} iterations, {evidence.env_steps:,} env steps"
     broken = show_broken(evidence.unhealthy, evidence.overflow)

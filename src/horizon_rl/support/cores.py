@@ -11,7 +11,11 @@ def default_threads() -> int:
     """
     # OpenMP takes a list, one entry per level of nesting.
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(asked) if asked.isdecimal() and int(asked) else count_cores()
+
+
+def count_cores() -> int:
+    """Return how many cores this process may run on."""
     # Not all systems can keep a process to some of the cores.
     affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return int(asked) if asked.isdecimal() and int(asked) else cores
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

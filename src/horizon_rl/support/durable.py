@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.reading import read_bytes
 
 try:
-    import fcntl
-except ImportError:
+    import fcntl as fcntl
+except ImportError:  # No locks there: two processes on one run go unnoticed.
     fcntl = None
 
 ASIDE = ".aside-"
@@ -117,7 +118,7 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True
+        pass
     return True
 
 
@@ -178,10 +179,11 @@ def check_directory(path: Path) -> bool:
     """
     if not (path / SUMS).exists():
         return False
-    found, lines = (
-        hash_files(path),
-        (path / SUMS).read_text(errors="replace").splitlines(),
-    )
+    try:
+        lines = read_bytes(path / SUMS).decode(errors="replace").splitlines()
+    except InputError as error:
+        raise InputError(f"{path / SUMS}: {error}") from error
+    found = hash_files(path)
     recorded = {name: digest for digest, _, name in (x.partition("  ") for x in lines)}
     for name in sorted({*recorded, *found}):
         if recorded.get(name) != found.get(name):

@@ -49,7 +49,7 @@ class Pass:
 
     @torch.no_grad()
     def advance(self, num_steps: int) -> None:
-        """Let the policy act and the worlds go on, for so many control steps."""
+        """Let the policy act and the worlds go on, for this many control steps."""
         for _ in range(num_steps):
             actions = self._policy.act(self._observations)
             self._observations, _, done, _ = self._env.step(actions)
@@ -99,7 +99,6 @@ def rollout(
     policy: Policy,
     scenarios: Scenarios,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
 ) -> EpisodeTable:
     """Run every scenario once, from its start to its first end, in the order of rows.
 
@@ -111,19 +110,11 @@ def rollout(
         policy: Acts; should take mean actions and keep its normalisers frozen.
         scenarios: What to run.
         seed: Seed of the sensor noise.
-        progress: Called with (control steps done, control steps at most).
     """
-    rows, longest = range(len(scenarios)), env.max_episode_length
-    firsts = rows[:: env.num_envs]
-    tables = []
+    rows, tables = range(len(scenarios)), []
     with cores_for_physics(env.backend):
-        for number, first in enumerate(firsts):
-
-            def tell(step: int, done: int = number * longest) -> None:
-                if progress:
-                    progress(done + step, len(firsts) * longest)
-
+        for first in rows[:: env.num_envs]:
             now = rows[first : first + env.num_envs]
             one = Pass(env, policy, scenarios, seed, now)
-            tables.append(complete(one, longest, tell))
+            tables.append(complete(one, env.max_episode_length, lambda step: None))
     return concatenate(tables)

@@ -65,7 +65,7 @@ class TrainCfg(MethodCfgs):
     num_bodies: Annotated[int, Within(1, 4096)] = 64
     """Bodies to generate, where the robot is `generated` or `mixed`."""
     num_envs: NumWorlds = 4096
-    """Worlds; of several ranks (torchrun), each has so many."""
+    """Worlds; of several ranks (torchrun), each has this many."""
     rows_per_env: Annotated[int, Within(1, 1024)] = 4
     """Scenarios to draw per world and phase."""
     phase_iterations: Count = 500
@@ -241,7 +241,12 @@ class TrainCfg(MethodCfgs):
         except ValueError:
             return None
         require("levels", level, 0.0, 1.0)
-        return level if self.method in ("fixed", "linear", "gram") else None
+        if self.method not in ("fixed", "linear", "gram"):
+            raise InputError(
+                f"levels '{self.levels}' name no group, as mass=0.5 does; a number alone "
+                "goes with method fixed, linear or gram"
+            )
+        return level
 
 
 def fixed_levels(cfg: TrainCfg, catalogue: Catalogue) -> dict[str, float]:

@@ -120,7 +120,7 @@ class TorchLearner(Learner):
         self.cut_rate()
 
     def cut_rate(self, times: int = 1) -> None:
-        """Lower the learning rate as after so many rollbacks."""
+        """Lower the learning rate as after this many rollbacks."""
         for _ in range(times):  # One by one: a power would round otherwise.
             self.algorithm.learning_rate *= self.cfg.rollback_rate
 

@@ -185,6 +185,7 @@ class PhaseTraining:
         self._probes += bool(probes)
         self._probe_steps += sum(int(p.length.sum()) for p in probes.values())
         self._unhealthy += sum(p.unhealthy for p in probes.values())
+        self._overflow += sum(p.overflow for p in probes.values())
         return probes
 
     @property

@@ -39,11 +39,12 @@ def preset_policy(preset: str) -> PolicyKind:
 
 
 @cache
-def preset_cfg(preset: str, policy: PolicyKind) -> TrainCfg:
+def preset_cfg(preset: str, policy: PolicyKind | None = None) -> TrainCfg:
     """Return a preset: `paper` is the paper's tables, the others deviate in size.
 
     An `oracle` is the preset's usual actor with the critic's view of the instance.
     """
+    policy = policy or preset_policy(preset)
     if policy == "oracle":
         cfg = preset_cfg(preset, preset_policy(preset))
         critic = cfg.learner.critic
@@ -99,7 +100,9 @@ def _small_learner(policy: PolicyKind) -> LearnerCfg:
 
 
 def _in_a_mirror(learner: LearnerCfg) -> LearnerCfg:
-    return replace(learner, actor=replace(learner.actor, symmetric=True))
+    # Measured for MLPs alone: docs/studies/2026-11-18-noise.md.
+    symmetric = isinstance(learner.actor, MlpCfg)
+    return replace(learner, actor=replace(learner.actor, symmetric=symmetric))
 
 
 def _gpu(policy: PolicyKind) -> TrainCfg:

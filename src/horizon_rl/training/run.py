@@ -309,8 +309,10 @@ class Run(Recorder):
             check_teachers(self.teachers, getattr(curriculum.method, "teachers", ()))
             self._check_scores(curriculum.method)
             self._initial = context.initial
-            on_hold = is_on_hold(entries)
-            self._load(last_commit(entries) if on_hold else curriculum.checkpoint)
+            on_hold, last = is_on_hold(entries), curriculum.checkpoint
+            if on_hold and last:  # It is loaded later, and must be sound already.
+                self.directory.find_checkpoint(last)
+            self._load(last_commit(entries) if on_hold else last)
         except BaseException:
             curriculum.close()
             raise

@@ -186,6 +186,7 @@ class SimulatedWorlds(Worlds):
         sizes = {name: self._size(name) for name in sets if self._size(name)}
         if self._probe_env is None or not sizes:
             return {}
+        before = self._probe_env.backend.counters.overflow
         known, self._probe_sets, parts = self._probe_sets, {}, []
         for name, size in sizes.items():
             wanted = sets[name]
@@ -202,6 +203,7 @@ class SimulatedWorlds(Worlds):
         rows = (
             slice(end - n, end) for n, end in zip(sizes.values(), ends, strict=True)
         )
+        overflow = self._probe_env.backend.counters.overflow - before
         return {
             name: ProbedEpisodes(
                 found.length[part],
@@ -209,6 +211,8 @@ class SimulatedWorlds(Worlds):
                 found.returns[part],
                 None if self._sizes is None else self._sizes[bodies[part]],
                 int((found.cause[part] == UNHEALTHY).sum()),
+                # Which world it was is not known: all of it stands with the first set.
+                0 if part.start else overflow,
             )
             for name, part in zip(sizes, rows, strict=True)
         }

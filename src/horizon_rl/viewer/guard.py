@@ -49,6 +49,11 @@ def check_request(
     names_origin = "Upgrade" in headers or "Origin" in headers
     if names_origin and headers.get("Origin") != f"http://{host}":
         return HTTPStatus.FORBIDDEN
+    # They say of everything else whose it is; only the page itself may be linked to.
+    own = headers.get("Sec-Fetch-Site", "none") in ("same-origin", "none")
+    is_link = headers.get("Sec-Fetch-Mode") == "navigate" and path == f"/{token}/"
+    if not (own or is_link):
+        return HTTPStatus.FORBIDDEN
     given = path.partition("?")[0].split("/")[1]
     return None if compare_digest(given.encode(), token.encode()) else HTTPStatus(403)
 

@@ -33,6 +33,9 @@ FRAME_S = 1.0 / 50.0
 READOUT_S = 0.2
 SKY = (232, 238, 245)
 GROUND = (205, 210, 218)
+PHONE_ASPECT, PHONE_AWAY = 0.6, 1.3
+"""Width to height below which the controls lie over the scene, not beside it; and how
+much further off one looks then."""
 APART_LEGS = 2.4
 """Between two robots that are shown side by side, in lengths of a leg."""
 
@@ -86,11 +89,18 @@ class Page:
 
     def recentre(self) -> None:
         """Bring everybody's camera back to where it was at first."""
-        start = self.server.initial_camera
         for client in self.server.get_clients().values():
-            with client.atomic():
-                client.camera.position = start.position
-                client.camera.look_at = start.look_at
+            self._aim(client)
+
+    def _aim(self, client: viser.ClientHandle) -> None:
+        """Look at the robot; on a phone from further off, above the sheet of controls."""
+        camera, start = client.camera, self.server.initial_camera
+        position, look_at = np.array(start.position), np.array(start.look_at)
+        if camera.aspect < PHONE_ASPECT:
+            look_at[2] -= position[2]
+            position *= PHONE_AWAY
+        with client.atomic():
+            camera.position, camera.look_at = position, look_at
 
     def stop(self) -> None:
         """End `run`; from any thread."""
@@ -170,6 +180,7 @@ class Page:
         size = self.session.robot.leg_length_m
         server.initial_camera.position = (3.0 * size, 3.0 * size, 1.9 * size)
         server.initial_camera.look_at = (0.0, 0.0, 0.5 * size)
+        server.on_client_connect(self._aim)
 
 
 def _check_address(host: str) -> None:

@@ -68,6 +68,7 @@ class Panel:
 
     def _add_drive(self) -> None:
         session, pace, gui = self._session, self._page.pace, self._gui
+        gui.add_markdown(HELP)
         for axis, name in enumerate(COMMANDS):
             self._on(
                 gui.add_slider(name, -MAX_COMMAND, MAX_COMMAND, 0.05, 0.0),
@@ -104,7 +105,6 @@ class Panel:
                     partial(_set_all, owners, name),
                     partial(getattr, owners[0], name),
                 )
-        gui.add_markdown(HELP)
 
     def _add_body(self, policies: Sequence[str], source: str) -> None:
         gui, session = self._gui, self._session

@@ -11,6 +11,7 @@ from horizon_rl.cli.report import find_sources
 from horizon_rl.policies.shipped import model_path
 from horizon_rl.show.report.gather import gather
 from horizon_rl.show.report.page import render_sections
+from run_files import stop
 
 pytest.importorskip("matplotlib")
 SECTIONS = (
@@ -32,7 +33,7 @@ def test_page_of_a_shipped_run_is_whole_and_needs_nothing_else(shipped_report):
     page = read(shipped_report)
     assert complaints(page) == []
     assert re.findall(r'<section id="(\w+)"', page) == list(SECTIONS)
-    assert "27 / 11" in page and "75.8%" in page and "base-mlp" in page
+    assert "10 / 0" in page and "56.8%" in page and "base-mlp" in page
     assert "horizon train --preset gpu --policy mlp" in page  # What made it.
     assert "horizon eval core-mlp --suite interventions" in page  # What is missing.
 
@@ -151,10 +152,17 @@ def test_journal_stands_for_its_run(tmp_path, capsys):
     assert f"horizon eval {journal.parent} --suite" in read(tmp_path)
 
 
+def test_last_run_is_reported_unless_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    stop(tmp_path / "logs" / "train" / "mine")
+    assert main(["report"]) == 0
+    assert "horizon report logs/train/mine --out report" in read(tmp_path / "report")
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ([], "name at least one run"),
+        ([], "there is no run under logs/: name one"),
         (["corre-mlp"], "there is no run corre-mlp: did you mean core-mlp?"),
         (["base-mlp"], "'base-mlp' comes without the run that made it"),
         (["core-mlp", "x=core-mlp"], "core-mlp is named twice"),
@@ -163,6 +171,7 @@ def test_journal_stands_for_its_run(tmp_path, capsys):
         (["core-mlp", "--cost-curve", "no.json"], "cannot read no.json"),
         (["core-mlp", "--out", "file"], "--out file: Not a directory"),
         (["core-mlp", "--out", "file/x"], "--out file/x: Not a directory"),
+        (["core-mlp", "--out", "/proc/x"], "--out /proc/x: No such file"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(

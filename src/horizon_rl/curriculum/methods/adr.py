@@ -253,7 +253,7 @@ def nats_per_dimension(bounds: Mapping[str, float], catalogue: Catalogue) -> flo
 def _explain(
     full: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
 ) -> str:
-    """Say which bounds were tested, and what became of them."""
+    """Say which bounds were tested, and the outcome of each."""
     if not full:
         return "no buffer is full"
     wider = {b: after[b] for b in full if after[b] > before[b]}

@@ -152,9 +152,9 @@ def _next_level(frontier: Frontier, cfg: CurriculumCfg) -> tuple[Kind, float, st
     if failed is None:
         level = coarse_level(frontier, cfg)
         return "coarse", level, f"reach outward from {mastered:.3g}"
-    if frontier.retry is not None:
+    if frontier.is_waiting:
         turn = f"reopening {frontier.reopenings + 1} of {cfg.max_reopenings}"
-        return "retry", frontier.retry, f"it failed, and is due again ({turn})"
+        return "retry", failed, f"it failed, and is due again ({turn})"
     level = recovery_level(frontier, cfg)
     rung = f"rung {frontier.rung} of {cfg.max_rungs}"
     return "recovery", level, f"between {mastered:.3g} and failed {failed:.3g} ({rung})"

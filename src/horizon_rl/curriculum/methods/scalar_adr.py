@@ -10,15 +10,15 @@ from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.method import (
     WholePhases,
     arrivals,
-    budget_spent,
     check_groups,
     conclude_kept,
     judge_phase,
     keep,
     on_trial,
+    put_on_trial,
     register_method,
 )
-from horizon_rl.curriculum.state import Decision, Proposal, State
+from horizon_rl.curriculum.state import Decision, State
 from horizon_rl.support.errors import InputError
 
 HARDEST = 10
@@ -69,18 +69,8 @@ class ScalarAdr(WholePhases):
         return self._propose(after, level, news), decision
 
     def _propose(self, state: ScalarState, level: float, reason: str) -> ScalarState:
-        if spent := budget_spent(state, self.cfg):
-            return replace(state, ended=spent)
-        proposal = Proposal(
-            phase=state.phase,
-            kind="other",
-            frontier=None,
-            candidate=level,
-            levels=dict.fromkeys(state.mastered, level),
-            mastered=state.mastered,
-            reason=reason,
-        )
-        return replace(state, proposal=proposal)
+        levels = dict.fromkeys(state.mastered, level)
+        return put_on_trial(state, self.cfg, levels, reason, candidate=level)
 
 
 def count(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.curriculum.entry import lost_env_steps
-from horizon_rl.evaluation.statistics import Spread, spread_by_column
+from horizon_rl.evaluation.statistics import Spread, spread
 from horizon_rl.evaluation.studies.diagnostic import Diagnostic, diagnose
 from horizon_rl.evaluation.studies.gate_stability import (
     GateStability,
@@ -32,9 +32,7 @@ from horizon_rl.runs.read import RunFiles
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import encode
 
-SCHEMA = 1
-JSON_KEYS = {"gate_stability": "firmness", "length_trends": "signals"}
-"""Fields that the JSON of schema 1 calls otherwise."""
+SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +120,7 @@ class Study:
 
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as plain data: the `--json` interface."""
-        data = encode(self)
-        for part in ("runs", "methods"):
-            data[part] = [
-                {JSON_KEYS.get(key, key): value for key, value in entry.items()}
-                for entry in data[part]
-            ]
-        return data
+        return encode(self)
 
 
 def study(
@@ -222,7 +214,4 @@ def _spreads(rows: Sequence[Mapping[str, float | None]]) -> dict[str, Spread | N
     """Average over seeds, key by key; a seed without a value is left out."""
     keys = dict.fromkeys(key for row in rows for key in row)
     values = {k: [v for r in rows if (v := r.get(k)) is not None] for k in keys}
-    return {
-        key: spread_by_column(np.array(known)[:, None])[0] if known else None
-        for key, known in values.items()
-    }
+    return {key: spread(known) if known else None for key, known in values.items()}

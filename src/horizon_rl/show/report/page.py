@@ -36,7 +36,7 @@ GENERATOR = "horizon-rl"
 FIGURES = "figures"
 """Folder beside the page that has its figures as files."""
 FEW = 3
-"""So many runs are shown open; more would bury what comes after them."""
+"""This many runs are shown open; more would bury what comes after them."""
 LONGEST = 60
 """Characters of a file's name: a path may be longer than that can be."""
 MODULES = (

@@ -29,7 +29,7 @@ def describe_run(run: ReportedRun) -> str:
 def runs_table(
     runs: Sequence[ReportedRun], measure: str, notes: tuple[str, ...]
 ) -> Table:
-    """Lay out what every run came to, success by its `measure`."""
+    """Lay out the result of every run, success by its `measure`."""
     return tabulate(
         "The runs",
         runs,
