@@ -198,7 +198,7 @@ def _compare_table(rows: list[Row]) -> Table:
         ),
         tuple(lines),
         (
-            "level: what counts as mastered, deserved or not. Then the final policy's "
+            "level: what counts as mastered, passed or not. Then the final policy's "
             "success at its own levels and at level 0. area: with all groups at 0.25, 0.5, "
             f"0.75 and 1, mean of the four; early: that at the env steps of {EARLY} phases. "
             "A clock runs to the budget of phases; the others may stop before.",

@@ -71,8 +71,8 @@ class LeapCfg(Bounded):
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
     smoothing: Annotated[float, Within(0.0, 0.99)] = 0.5
-    """Weight of what scouts of earlier phases at the same levels survived: one draw of a
-    few scenarios may be a lucky one, and lead too far."""
+    """Weight of what scouts of earlier phases at the same levels showed, in survival and
+    error: one draw of a few scenarios may be a lucky one, and lead too far."""
     weigh_error: bool = True
     """Go no further than where gate L's limit of the tracking error is met, by how much
     the scouts' error grows; else by survival alone."""

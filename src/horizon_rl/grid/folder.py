@@ -19,7 +19,7 @@ from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.support.durable import make_directory, remove_aside, write_file
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.reading import MAX_ARRAYS, read_bytes, read_text
+from horizon_rl.support.reading import MAX_ARRAYS, read_bytes
 from horizon_rl.support.records import dumps, flatten, loads
 from horizon_rl.support.toml_text import to_toml
 
@@ -66,7 +66,7 @@ class GridFolder:
         file = self.path / "settings" / f"{name}.toml"
         text = to_toml(settings)
         if file.exists():
-            if (before := read_text(file)) == text:
+            if (before := read_bytes(file).decode("utf-8", "replace")) == text:
                 return
             was, now = (flatten(tomllib.loads(x)) for x in (before, text))
             changed = [

@@ -12,7 +12,14 @@ from horizon_rl.runs.summary import Drift, Progress, RunSummary, Spent, Times
 from horizon_rl.show.actions import ACTIONS, describe_undone
 from horizon_rl.show.board import board
 from horizon_rl.show.numbers import NONE, show_broken, show_count, show_duration
-from horizon_rl.show.table import Cell, FittedTable, Table, print_table, tabulate
+from horizon_rl.show.table import (
+    Cell,
+    FittedTable,
+    Table,
+    holds_path,
+    print_table,
+    tabulate,
+)
 
 STYLE = {"running": "bold green", "finished": "bold", "stopped": "bold yellow"}
 
@@ -27,7 +34,7 @@ def print_status(
     # Paths and commands are there to be copied: they are not wrapped.
     console.print(_headline(summary), soft_wrap=True)
     origin = describe_origin(summary)
-    console.print(Text(origin), soft_wrap="/" in origin)
+    console.print(Text(origin), soft_wrap=holds_path(origin))
     if summary.resume:
         console.print(Text(f"Go on with: {summary.resume}"), soft_wrap=True)
         if summary.budget and summary.budget.spent:
@@ -56,7 +63,7 @@ def print_status(
         else:
             missing = "" if found.exists else " (missing: its folder is not there)"
             text.append(found.path, style="none").append(missing, style="red")
-        console.print(text, soft_wrap="/" in text.plain)
+        console.print(text, soft_wrap=holds_path(text.plain))
 
 
 def describe_origin(summary: RunSummary) -> str:

@@ -186,14 +186,21 @@ def to_rich(table: Table, width: int) -> RichTable:
     return rich
 
 
+def holds_path(text: str) -> bool:
+    """Tell whether a text holds a path, which is there to be copied: it is not wrapped."""
+    return any(
+        "/" in word and len(word.strip(".,:;()")) > len("rad/s")
+        for word in text.split()
+    )
+
+
 def print_table(console: Console, table: Table) -> None:
     """Print a table with its title above and its notes below."""
     if table.title:
         console.print(Text(table.title, "bold"))
     console.print(FittedTable(table))
     for note in table.notes:
-        # A path is there to be copied: it is not wrapped.
-        console.print(Text(note, "dim"), soft_wrap="/" in note)
+        console.print(Text(note, "dim"), soft_wrap=holds_path(note))
     console.print()
 
 

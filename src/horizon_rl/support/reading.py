@@ -32,11 +32,12 @@ def open_file(file: Path) -> BinaryIO:
 
 
 def read_bytes(file: Path, limit: int = MAX_RECORD) -> bytes:
-    """Read a file whole that may have so many bytes; raises as `open_file` does."""
+    """Read a file of at most `limit` bytes; raises as `open_file` does."""
     with open_file(file) as opened:
-        if file.stat().st_size > limit:
-            raise InputError(f"larger than {limit >> 20} MB")
-        return opened.read()
+        content = opened.read(limit + 1)
+    if len(content) > limit:
+        raise InputError(f"larger than {limit >> 20} MB")
+    return content
 
 
 def read_lines(opened: BinaryIO) -> tuple[list[bytes], bytes]:

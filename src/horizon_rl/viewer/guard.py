@@ -50,9 +50,9 @@ def check_request(
     if names_origin and headers.get("Origin") != f"http://{host}":
         return HTTPStatus.FORBIDDEN
     # They say of everything else whose it is; only the page itself may be linked to.
-    own = headers.get("Sec-Fetch-Site", "none") in ("same-origin", "none")
+    same_site = headers.get("Sec-Fetch-Site", "none") in ("same-origin", "none")
     is_link = headers.get("Sec-Fetch-Mode") == "navigate" and path == f"/{token}/"
-    if not (own or is_link):
+    if not (names_origin or same_site or is_link):
         return HTTPStatus.FORBIDDEN
     given = path.partition("?")[0].split("/")[1]
     return None if compare_digest(given.encode(), token.encode()) else HTTPStatus(403)
