@@ -11,6 +11,7 @@ if MISSING:  # The base install cannot evaluate.
     collect_ignore_glob = [
         *("test_suite*.py", "test_evaluate.py", "test_explain.py", "test_curve.py"),
         *("test_statics.py", "test_momentum.py", "test_array_cache.py"),
+        "test_lanes.py",
     ]
 
 SHORT = """

@@ -2,11 +2,16 @@
 
 The engine uses all cores, but what task and policy do between its steps leaves cores
 idle. With two lanes one steps while the other acts: docs/evaluation.md has what it saves.
+
+Only one lane acts at a time. Torch drops Python's lock, the GIL, in every operation, so
+two threads of small operations spend as long again on handing it to each other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from threading import Event
+from contextlib import contextmanager
+from functools import partial
+from threading import Event, Lock
 
 import torch
 
@@ -52,7 +57,10 @@ class Lanes:
         self._firsts = range(0, num_worlds, size)
         sizes = [min(size, num_worlds - first) for first in self._firsts]
         backends = [make_backend(robot, n, str(device), self._threads) for n in sizes]
-        self._envs = [VelocityEnv(backend, task) for backend in backends]
+        self._turn = Lock()
+        """Held by the lane that acts; a lane lets go of it while its engine steps."""
+        pause = partial(_released, self._turn)
+        self._envs = [VelocityEnv(b, task, around_physics=pause) for b in backends]
         self._pool = ThreadPoolExecutor(count)
         self._passes: list[Pass] = []
 
@@ -83,7 +91,8 @@ class Lanes:
         with cores_for_physics(self._envs[0].backend):
             if len(self._passes) == 1:
                 # In this thread, which may have a stream of a GPU of its own.
-                self._passes[0].advance(num_steps)
+                with self._turn:
+                    self._passes[0].advance(num_steps)
             else:
                 self._advance_together(num_steps)
 
@@ -91,7 +100,8 @@ class Lanes:
         stop, infers = Event(), torch.is_inference_mode_enabled()
 
         def go(one: Pass) -> None:
-            with torch.inference_mode(infers):  # Every thread has its own mode.
+            # Every thread has its own mode.
+            with torch.inference_mode(infers), self._turn:
                 for _ in range(num_steps):
                     if stop.is_set():
                         return
@@ -114,3 +124,13 @@ class Lanes:
     def episodes(self) -> EpisodeTable:
         """Return what happened, in the order of rows."""
         return concatenate([one.episodes() for one in self._passes])
+
+
+@contextmanager
+def _released(lock: Lock) -> Iterator[None]:
+    """Let go of a lock that this thread holds, until the end of the block."""
+    lock.release()
+    try:
+        yield
+    finally:
+        lock.acquire()

@@ -7,6 +7,8 @@ where they are, so that a GPU can replay it as one graph.
 """
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import torch
@@ -41,6 +43,7 @@ class VelocityEnv:
         endless: bool = False,
         compiles: bool = False,
         keeps_final: bool = False,
+        around_physics: Callable[[], AbstractContextManager[object]] = nullcontext,
     ):
         """Wrap a backend; `begin` must follow before the first step.
 
@@ -52,11 +55,12 @@ class VelocityEnv:
                 next `begin`: for viewers.
             compiles: On a GPU, compile what is done between two calls of the backend.
             keeps_final: Whether `final_observations` are computed in every step.
+            around_physics: Returns what is entered while the backend steps.
         """
         n, device = backend.num_worlds, backend.device
         self.backend, self.cfg = backend, cfg
         self._endless, self._compiles = endless, compiles
-        self._keeps_final = keeps_final
+        self._keeps_final, self._around_physics = keeps_final, around_physics
         self.action_scale = cfg.action_scale
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
@@ -114,7 +118,8 @@ class VelocityEnv:
         self._action.copy_(actions)
         self._plan()
         self.backend.push(self.push_velocity)
-        self.backend.step(self._target)
+        with self._around_physics():
+            self.backend.step(self._target)
         self._judge()
         self.backend.reset(self._done, self._rows)
         self._observe()
