@@ -1,7 +1,7 @@
 """Lanes: one acts while the other simulates, and no failure leaves one waiting."""
 
 import concurrent.futures
-from threading import Event, Lock
+from threading import Barrier, Event, Lock
 
 import pytest
 import torch
@@ -59,7 +59,7 @@ class Standing:
         return torch.zeros((len(observations), 12))
 
 
-def test_one_lane_acts_at_a_time(make_lanes, run):
+def test_one_lane_acts_at_a_time_on_two_cores(make_lanes, run):
     acting, acts = Lock(), []
 
     class Alone(Standing):
@@ -73,6 +73,17 @@ def test_one_lane_acts_at_a_time(make_lanes, run):
     lanes = make_lanes()
     run(lanes, Alone)
     assert len(acts) == 2 * lanes.longest
+
+
+def test_lanes_of_several_cores_act_together(make_lanes, run):
+    both = Barrier(2, timeout=SECONDS)
+
+    class Together(Standing):
+        def act(self, observations):
+            both.wait()
+            return super().act(observations)
+
+    run(make_lanes(num_threads=4), Together)
 
 
 def test_a_lane_acts_while_the_other_simulates(make_lanes, run):

@@ -3,15 +3,15 @@
 The engine uses all cores, but what task and policy do between its steps leaves cores
 idle. With two lanes one steps while the other acts: docs/evaluation.md has what it saves.
 
-Only one lane acts at a time. Torch drops Python's lock, the GIL, in every operation, so
-two threads of small operations spend as long again on handing it to each other.
+On two cores the lanes take turns at it. Torch lets go of the interpreter's lock in every
+operation, so two threads of small operations would hand it to and fro all the time.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
-from threading import Event, Lock
+from threading import Event, Semaphore
 
 import torch
 
@@ -57,8 +57,9 @@ class Lanes:
         self._firsts = range(0, num_worlds, size)
         sizes = [min(size, num_worlds - first) for first in self._firsts]
         backends = [make_backend(robot, n, str(device), self._threads) for n in sizes]
-        self._turn = Lock()
-        """Held by the lane that acts; a lane lets go of it while its engine steps."""
+        # As many act at a time as each has threads: both, but on two cores one.
+        self._turn = Semaphore(self._threads)
+        """Held by a lane but for while its engine steps."""
         pause = partial(_released, self._turn)
         self._envs = [VelocityEnv(b, task, around_physics=pause) for b in backends]
         self._pool = ThreadPoolExecutor(count)
@@ -127,10 +128,10 @@ class Lanes:
 
 
 @contextmanager
-def _released(lock: Lock) -> Iterator[None]:
-    """Let go of a lock that this thread holds, until the end of the block."""
-    lock.release()
+def _released(turn: Semaphore) -> Iterator[None]:
+    """Let go of a turn that this thread has, until the end of the block."""
+    turn.release()
     try:
         yield
     finally:
-        lock.acquire()
+        turn.acquire()
