@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from horizon_rl.cli import COMMANDS, main
+from horizon_rl.cli.completion import read_flags
 
 
 @pytest.fixture
@@ -34,6 +35,16 @@ def test_commands_and_their_flags_are_offered(complete):
     # Also those that only --help-all shows.
     assert "--learner.ppo.lam" in complete("horizon", "train", "--learner.ppo.la")
     assert complete("horizon", "status", "--sev") == set()
+    # No flag that is only spoken of, be it another command's.
+    assert complete("horizon", "models", "--in") == set()
+    assert complete("horizon", "play", "--pic") == {"--picture"}
+
+
+def test_flags_are_the_same_in_a_wide_terminal(monkeypatch):
+    flags = read_flags()
+    assert {"--leap.ready", "--learner.ppo.no-clip-value-loss"} < set(flags["train"])
+    monkeypatch.setenv("COLUMNS", "200")
+    assert read_flags() == flags
 
 
 @pytest.mark.parametrize(

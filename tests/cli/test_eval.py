@@ -356,6 +356,10 @@ MINE = ("--suite", "mine.toml")
         ),
         (["stand", *MINE, "--episodes", "0"], "is 0; accepted: whole numbers, 1..1"),
         (["stand", *MINE, "--episodes", "-3"], "is -3; accepted: whole numbers, 1..1"),
+        (
+            ["stand", *MINE, "--episodes", "99999999"],
+            "--episodes is 99999999; accepted",
+        ),
         (["stand", *MINE, "--explain", "plai"], "did you mean 'plain'"),
         (["stand", *MINE, "--columns", "plain,haevy"], "did you mean 'heavy'"),
         (

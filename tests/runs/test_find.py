@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from horizon_rl.cli import main
+from horizon_rl.cli.common import split_name
 from horizon_rl.policies.shipped import RUN, model_path, shipped_runs
-from horizon_rl.runs.find import find_journal, spell_run, trained_runs
+from horizon_rl.runs.find import find_journal, spell_out, spell_run, trained_runs
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL
 
 pytest.importorskip("torch")
@@ -68,3 +69,44 @@ def test_runs_that_hold_a_policy_come_last_written_first(tmp_path):
         (run / CHECKPOINTS / INITIAL).mkdir(parents=True)
     assert trained_runs(tmp_path) == [made[1], made[0]]
     assert trained_runs(tmp_path, limit=1) == [made[1]]
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch) -> Path:
+    """The last of two runs, and a rehearsal after it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train/2026-01", "train/2026-02", "rehearse/2026-03"):
+        shutil.copytree(model_path("core-mlp") / RUN, Path("logs", name))
+    return Path("logs/train/2026-02")
+
+
+@pytest.mark.parametrize("name", ["train/2026-02", "2026-02", "last"])
+def test_run_goes_by_the_name_that_the_list_of_runs_shows(name, made):
+    assert split_name(f"a={name}") == ("a", str(made))
+    assert find_journal(name, shipped_runs()) == made / "journal.jsonl"
+    assert main(["status", name]) == 0
+
+
+@pytest.mark.parametrize("name", ["core", "stand", "./core", "nowhere", "policy.onnx"])
+def test_other_names_mean_what_they_did(name, made):
+    for shipped in ("core", "stand"):
+        shutil.copytree(made, Path("logs", shipped))
+    assert split_name(name) == (None, name)
+
+
+def test_what_exists_goes_before_a_run_of_that_name(made):
+    Path("2026-01").mkdir()
+    assert spell_out("2026-01", ()) == "2026-01"
+
+
+def test_report_names_the_run_that_was_the_last_one(made):
+    assert main(["report", "x=last"]) == 0
+    page = Path("report/index.html").read_text("utf-8")
+    assert f"horizon report x={made}" in page and "x=last" not in page
+
+
+def test_last_run_is_missed_where_there_is_none(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for command in (["status", "last"], ["eval", "last"], ["export", "last", "x.onnx"]):
+        assert main(command) == 2
+        assert "last: there is no run in logs/train" in capsys.readouterr().err

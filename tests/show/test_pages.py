@@ -11,6 +11,7 @@ from horizon_rl.cli.grid_plan import check_runs
 from horizon_rl.grid.folder import read_collected
 from horizon_rl.grid.study_file import load_study
 from horizon_rl.show.pages import BLOCK, fill_page
+from horizon_rl.show.record_tables import Choice, cost_points
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps, loads
 
@@ -104,6 +105,24 @@ def test_cost_and_coverage(root):
     assert "| fixed | 51.0 ± 0.0 | 52.0 ± 0.0 |" in page
 
 
+def test_cost_is_drawn_where_its_block_names_a_figure(root, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    monkeypatch.chdir(root)
+    Path("page.md").write_text(block("r.jsonl cost suite=curve figure=cost.png"))
+    assert main(["pages", "page.md", "--check"]) == 1
+    assert not Path("cost.png").exists()
+    assert main(["pages", "page.md"]) == 0
+    assert "cost.png" in capsys.readouterr().out
+    assert Path("cost.png").read_bytes().startswith(b"\x89PNG")
+    points = cost_points(read_collected(root / "r.jsonl"), Choice(suite="curve"))
+    found = [(p.method, p.seed, p.env_steps, round(p.success, 6)) for p in points]
+    assert found[:3] == [
+        ("horizon", 0, 1e6, 0.71),
+        ("horizon", 0, 2e6, 0.72),
+        ("horizon", 1, 1e6, 0.71),
+    ]
+
+
 def test_diagnostic_pools_the_phases_of_all_runs(root):
     page = fill_page(block("r.jsonl diagnostic"), root)
     assert "4 frontier phases of 4 run(s)" in page
@@ -117,6 +136,8 @@ def test_diagnostic_pools_the_phases_of_all_runs(root):
         ("r.jsonl", "accepted: FILE.jsonl KIND"),
         ("r.jsonl sucess", "unknown kind of table 'sucess': did you mean 'success'"),
         ("r.jsonl success sevrity=1", "unknown key 'sevrity'"),
+        ("r.jsonl success figure=a.png", "figure=FILE.png, of cost alone"),
+        ("r.jsonl cost figure=a.svg", "figure=FILE.png, of cost alone"),
         ("r.jsonl success severity=high", "could not convert"),
         ("r.jsonl success severity=1", "no evaluation in ood .dev. at severity 1"),
         ("r.jsonl success cells=paper", "no cell is called paper; there are horizon"),

@@ -21,8 +21,10 @@ from small_runs import (
     weights,
 )
 
+from horizon_rl.domains import paper_catalogue
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning.checkpoint import load_checkpoint
+from horizon_rl.training.presets import preset_cfg
 
 
 def both(level: float) -> dict[str, float]:
@@ -66,6 +68,20 @@ def test_levels_of_a_control(method, named, expected, tmp_path):
     recorded = load_checkpoint(run.checkpoint).record.levels
     assert recorded == {**known.get(named, {}), **expected[-1]}
     assert len(resume(tmp_path).curriculum.entries) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "arrives"),
+    [
+        ({}, 8),  # Of 11 phases.
+        ({"steps": 0}, 50),
+        ({"linear_phases": 3}, 3),
+    ],
+)
+def test_linear_arrives_after_two_thirds_of_the_budget(changes, arrives):
+    cfg = replace(preset_cfg("laptop"), method="linear", levels="0.5", **changes)
+    clock = cfg.make_method(paper_catalogue()).cfg.clock
+    assert clock and clock.level_at(arrives - 1) < 0.5 == clock.level_at(arrives)
 
 
 @pytest.mark.parametrize("method", ["base", "wide", "linear"])

@@ -15,7 +15,8 @@ from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
-from horizon_rl.policies.shipped import model_names
+from horizon_rl.policies.shipped import STAND, model_names
+from horizon_rl.runs.find import spell_out
 from horizon_rl.show.table import Table, print_table, to_markdown
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.printable import printable
@@ -40,8 +41,9 @@ RunArgument = Annotated[
     tyro.conf.arg(
         metavar="[RUN]",
         help_behavior_hint="",
-        help="Directory of a training run or rehearsal, its journal, or a shipped policy "
-        "with a run of its own; without it, the run under logs/ that was last written to.",
+        help="Directory of a training run or rehearsal, its name in `horizon runs`, its "
+        "journal, or a shipped policy with a run of its own; without it, the run under "
+        "logs/ that was last written to.",
     ),
 ]
 """Argument of the commands that show one run."""
@@ -53,10 +55,14 @@ def read_catalogue(source: Path | None) -> Catalogue:
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """Split NAME=SOURCE, where a file may itself have such a name: lr=1.onnx."""
+    """Split NAME=SOURCE, where a file may itself have such a name: lr=1.onnx.
+
+    Runs under logs/ have their short names spelt out.
+    """
     named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
     is_file = Path(text).exists() or Path(text.rpartition(":")[0]).is_file()
-    return (named[1], named[2]) if named and not is_file else (None, text)
+    name, source = (named[1], named[2]) if named and not is_file else (None, text)
+    return name, spell_out(source, (*model_names(), STAND))
 
 
 def check_outputs(figures: Path | None, json: Path | None) -> None:

@@ -1,14 +1,17 @@
 """`horizon completion`: what a shell needs to complete commands and flags."""
 
+import os
 import re
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain
 from typing import Annotated, Literal
 
 import tyro
 
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9.-]*")
+FLAGS = re.compile(r"^\W{2}(?:-h, )?(--[a-z][\w.-]*)(?:, (--[\w.-]*))?", re.M)
+"""Where a line of the help begins: those in sentences may be another command's."""
 
 BASH = """\
 _horizon() {{
@@ -58,10 +61,13 @@ def read_flags() -> dict[str, list[str]]:
     """Return every command's flags, as its help names them."""
     from horizon_rl.cli import COMMANDS, main
 
-    found = {}
+    # In a wide terminal the help has several flags a line.
+    found, width = {}, os.environ.get("COLUMNS", "")
+    os.environ["COLUMNS"] = "80"
     for name in COMMANDS:
         text = StringIO()
         with redirect_stdout(text), suppress(SystemExit):
             main([name, "--help-all"])
-        found[name] = list(dict.fromkeys(FLAG.findall(text.getvalue())))
+        found[name] = [*filter(None, chain(*FLAGS.findall(text.getvalue())))]
+    os.environ["COLUMNS"] = width
     return found

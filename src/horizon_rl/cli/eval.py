@@ -29,7 +29,8 @@ with needs_extra("train"):
     from horizon_rl.evaluation.results import evaluate_suite
     from horizon_rl.evaluation.suite import Suite
     from horizon_rl.evaluation.suite_file import load_suite
-    from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
+    from horizon_rl.policies.load import ACCEPTED, EvaluatedPolicy, load_policy
+    from horizon_rl.policies.shipped import STAND
     from horizon_rl.show.curve_table import curve_figure, curve_table
     from horizon_rl.show.evaluation_tables import (
         comparison_table,
@@ -156,7 +157,7 @@ def _announce(
 def check(cmd: EvalCmd, suites: Sequence[Suite]) -> None:
     """Refuse what cannot end well before the long work begins."""
     if not cmd.policies:
-        raise InputError("name at least one policy: a checkpoint, a run, ...")
+        raise InputError(f"name at least one policy: {ACCEPTED}")
     suite = suites[0]
     if cmd.episodes is not None:
         require("--episodes", cmd.episodes, 1, suite.num_episodes, whole=True)

@@ -25,8 +25,9 @@ class EvalCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="[NAME=]POLICY...", help_behavior_hint=""),
     ]
-    """Names of `horizon models`, runs, checkpoints, .onnx files, Python functions
-    (FILE.py:NAME) or `stand`. Those of one NAME are the training seeds of one method."""
+    """Names of `horizon models`, runs, the `last` run, checkpoints, .onnx files, Python
+    functions (FILE.py:NAME) or `stand`. Those of one NAME are the training seeds of one
+    method."""
     suite: str = "ood"
     """ood, compositions, interventions, robots, field, ground, or your own, a .toml file."""
     columns: tuple[str, ...] = ()

@@ -1,11 +1,13 @@
 """`horizon export`: a policy as one ONNX file, for a robot."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 from horizon_rl.cli.common import Terminal, check_file, warn_of_pose
 from horizon_rl.cli.export_flags import ExportCmd
+from horizon_rl.runs.find import spell_out
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra
 
@@ -19,7 +21,7 @@ with needs_extra("onnx"):
         standalone_mjcf,
     )
     from horizon_rl.policies.learned import load_actor
-    from horizon_rl.policies.shipped import find_checkpoint
+    from horizon_rl.policies.shipped import find_checkpoint, model_names
     from horizon_rl.robots import REFERENCE, load_preset, load_robot
     from horizon_rl.support.records import decode
 
@@ -30,6 +32,7 @@ ROUNDING = 1.001
 
 
 def run(cmd: ExportCmd) -> None:
+    cmd = replace(cmd, checkpoint=spell_out(cmd.checkpoint, model_names()))
     check_file("OUT", cmd.out, ".onnx")
     if cmd.mjcf:
         check_file("--mjcf", cmd.mjcf, ".xml")

@@ -21,7 +21,7 @@ class ExportCmd:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="CHECKPOINT", help_behavior_hint=""),
     ]
-    """A name of `horizon models`, a run or a checkpoint's directory."""
+    """A name of `horizon models`, a run, the `last` run, or a checkpoint's directory."""
     out: Annotated[
         Path,
         tyro.conf.Positional,

@@ -17,6 +17,7 @@ class PagesCmd:
 
     A block begins with <!-- records: FILE.jsonl KIND key=value ... --> and ends with
     <!-- end of records -->; kinds are success, close, coverage, cost, core, diagnostic.
+    With figure=FILE.png a block of cost is drawn, too.
     """
 
     pages: Annotated[
@@ -31,7 +32,7 @@ class PagesCmd:
 
 def run(cmd: PagesCmd) -> None:
     with needs_extra("train"):
-        from horizon_rl.show.pages import fill_page
+        from horizon_rl.show.pages import draw_figures, fill_page
     from horizon_rl.support.reading import read_text
 
     stale = []
@@ -41,6 +42,9 @@ def run(cmd: PagesCmd) -> None:
         except InputError as error:
             raise InputError(f"cannot read {page}: {error}") from error
         filled = fill_page(text, Path.cwd(), str(page))
+        if not cmd.check:
+            for path in draw_figures(text, Path.cwd(), str(page)):
+                say(f"drew {path}")
         if filled == text:
             continue
         stale.append(str(page))

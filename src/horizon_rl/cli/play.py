@@ -17,12 +17,12 @@ from horizon_rl.cli.common import (
 )
 from horizon_rl.cli.play_flags import PlayCmd
 from horizon_rl.domains import shipped_catalogue
-from horizon_rl.policies.shipped import model_names
+from horizon_rl.policies.shipped import STAND, model_names
 from horizon_rl.runs.find import trained_runs
 from horizon_rl.support.errors import InputError, needs_extra
 
 with needs_extra("viewer"):
-    from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
+    from horizon_rl.policies.load import EvaluatedPolicy, load_policy
     from horizon_rl.viewer import film
     from horizon_rl.viewer.session import Session
     from horizon_rl.viewer.setup import FLAT_GROUND, free_setup, load_scenario

@@ -21,8 +21,8 @@ class PlayCmd:
     policy: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME=]POLICY")
     ] = "core"
-    """A name of `horizon models`, a checkpoint or run, an .onnx file, FILE.py:NAME, or
-    `stand`."""
+    """A name of `horizon models`, a checkpoint or run, the `last` run, an .onnx file,
+    FILE.py:NAME, or `stand`."""
     robot: str | None = None
     """Preset, intervention (go2+stilts) or MJCF file; without it, go2."""
     ground: str | None = None

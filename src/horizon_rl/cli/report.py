@@ -23,7 +23,8 @@ with needs_extra("train"):
 
 
 def run(cmd: ReportCmd) -> None:
-    cmd = replace(cmd, runs=cmd.runs or (str(newest_journal().parent),))
+    named = tuple(map(_spell, cmd.runs))
+    cmd = replace(cmd, runs=named or (str(newest_journal().parent),))
     kept, beside = _split_runs(cmd.runs)
     sources = find_sources(kept)
     records = beside + [
@@ -82,8 +83,13 @@ def find_sources(named: Sequence[str]) -> list[Source]:
             own, model = name_run(read_header(journal), journal.parent), None
         # Commands on the page take a run's directory, not the journal in it.
         text = spell_run(journal.parent, shipped) if Path(text) == journal else text
-        sources.append(Source(text, argument, journal, name or own, model))
+        sources.append(Source(text, _spell(argument), journal, name or own, model))
     return sources
+
+
+def _spell(argument: str) -> str:
+    """Write [NAME=]RUN so that it means the same run later."""
+    return "=".join(filter(None, split_name(argument)))
 
 
 def _command(cmd: ReportCmd) -> str:

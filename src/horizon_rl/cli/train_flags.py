@@ -11,8 +11,7 @@ import tyro
 
 from horizon_rl.cli.common import CatalogueFlag
 from horizon_rl.curriculum.methods import GRAM
-from horizon_rl.runs.find import RUNS, find_journal
-from horizon_rl.runs.paths import journals_under
+from horizon_rl.runs.find import find_journal
 from horizon_rl.support.bounds import NumScenarios
 from horizon_rl.support.errors import InputError, needs_extra, unknown
 
@@ -114,9 +113,4 @@ def _decisive_flags() -> ArgumentParser:
 
 def named_run(path: Path) -> Path:
     """Return the directory of a run, where `last` names the newest."""
-    if path != Path("last"):
-        return find_journal(str(path), {"last": path}).parent
-    runs = [path.parent for path in journals_under(RUNS, "*")]
-    if not runs:
-        raise InputError(f"--resume last: there is no run in {RUNS}")
-    return runs[-1]
+    return find_journal(str(path), {}).parent

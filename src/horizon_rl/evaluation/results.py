@@ -12,7 +12,8 @@ from horizon_rl.evaluation.curve import measure_curves
 from horizon_rl.evaluation.evaluate import Evaluation, Evaluator, Progress
 from horizon_rl.evaluation.statistics import wilson_interval
 from horizon_rl.evaluation.suite import FrozenColumn, Suite
-from horizon_rl.policies.load import STAND, EvaluatedPolicy, load_policy
+from horizon_rl.policies.load import EvaluatedPolicy, load_policy
+from horizon_rl.policies.shipped import STAND
 from horizon_rl.support.records import encode
 from horizon_rl.task import FALL_CAUSES, SuccessCfg
 

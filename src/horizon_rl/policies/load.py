@@ -12,14 +12,13 @@ from tensordict import TensorDict
 
 from horizon_rl.domains import Catalogue
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
-from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.policies.shipped import STAND, find_checkpoint, model_names
 from horizon_rl.support.errors import InputError, guess, needs_extra
 from horizon_rl.support.named_code import find_code
 from horizon_rl.support.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS
 from horizon_rl.task import Policy as Policy
 
-STAND = "stand"
 ACCEPTED = (
     "a name of `horizon models`, a checkpoint or run directory, an .onnx file, "
     f"FILE.py:NAME or MODULE:NAME of a Python function, or {STAND}"

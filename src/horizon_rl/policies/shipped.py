@@ -11,6 +11,8 @@ from horizon_rl.support.errors import InputError, guess, unknown
 from horizon_rl.support.records import decode
 
 MODELS = Path(__file__).parent / "models"
+STAND = "stand"
+"""The policy that holds the default pose."""
 RECORD = "model.json"
 RUN = "run"
 """Folder with journal and evidence of the run that made a policy, if they are kept."""

@@ -19,6 +19,7 @@ from horizon_rl.support.errors import InputError
 
 LOGS = Path("logs")
 RUNS = LOGS / "train"
+LAST = "last"
 
 
 def new_run_path(folder: Path, label: str = "") -> Path:
@@ -46,12 +47,27 @@ def trained_runs(folder: Path = LOGS, limit: int = 50) -> list[Path]:
     return list(islice(filter(has_policy, runs), limit))
 
 
+def spell_out(source: str, shipped: Collection[str]) -> str:
+    """Return the path of a run that is named as `horizon runs` does, or is the `last`.
+
+    Other names stay as they are; a directory that is called last is ./last.
+    """
+    if source == LAST:
+        if not (runs := journals_under(RUNS, "*")):
+            raise InputError(f"{LAST}: there is no run in {RUNS}")
+        return str(runs[-1].parent)
+    if source in shipped or source.startswith(".") or Path(source).exists():
+        return source
+    named = (LOGS / source, RUNS / source)
+    return next((str(path) for path in named if path.is_dir()), source)
+
+
 def find_journal(source: str, shipped: Mapping[str, Path]) -> Path:
     """Return the journal of a run's directory, of a shipped run, or the file itself.
 
     A directory that is called like a shipped run is named by its path, ./core say.
     """
-    path = shipped.get(source, Path(source))
+    path = shipped.get(source) or Path(spell_out(source, shipped))
     if source in shipped and not path.is_dir():
         kept = [name for name, run in shipped.items() if run.is_dir()]
         raise InputError(
@@ -62,7 +78,7 @@ def find_journal(source: str, shipped: Mapping[str, Path]) -> Path:
         return journal_of(path)
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        known = [*(str(path.parent / p.name) for p in beside), *shipped]
+        known = [*(str(path.parent / p.name) for p in beside), *shipped, LAST]
         close = get_close_matches(source, known, n=1)
         guess = f": did you mean {close[0]}?" if close else ""
         raise InputError(f"there is no run {source}{guess}")

@@ -9,11 +9,18 @@ test checks that every page is what its records make of it.
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from horizon_rl.evaluation.success import make_curves
 from horizon_rl.grid.folder import read_collected
-from horizon_rl.show.record_tables import KINDS, Choice
+from horizon_rl.runs.results import Record
+from horizon_rl.show.plotting import name_styles
+from horizon_rl.show.record_tables import KINDS, Choice, cost_points
+from horizon_rl.show.study_figures import curves_figure
 from horizon_rl.show.table import to_markdown
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode
@@ -35,15 +42,45 @@ def fill_page(text: str, root: Path, source: str = "page") -> str:
     """
 
     def fill(block: re.Match[str]) -> str:
-        try:
-            return f"{block[1]}\n{_fill(block['words'].split(), root)}\n{block[3]}"
-        except InputError as error:
-            raise InputError(f"{source}: '{block['words']}': {error}") from error
+        with _named(source, block):
+            kind, records, choice = _read(block["words"].split(), root)
+            tables = "\n".join(map(to_markdown, KINDS[kind](records, choice)))
+            return f"{block[1]}\n{tables}\n{block[3]}"
 
     return BLOCK.sub(fill, text)
 
 
-def _fill(words: list[str], root: Path) -> str:
+def draw_figures(text: str, root: Path, source: str = "page") -> list[Path]:
+    """Draw the figures that a page's blocks name; see `fill_page`."""
+    drawn = []
+    for block in BLOCK.finditer(text):
+        with _named(source, block):
+            _, records, choice = _read(block["words"].split(), root)
+            if choice.figure:
+                path = root / choice.figure
+                _cost_figure(records, choice).savefig(path, dpi=150)
+                drawn.append(path)
+    return drawn
+
+
+def _cost_figure(records: Sequence[Record], choice: Choice) -> Any:
+    curves = make_curves(cost_points(records, choice))
+    styles = name_styles(curve.method for curve in curves)
+    measure = "area" if choice.suite == "curve" else "success"
+    return curves_figure(curves, styles, f"{measure} of {choice.column}")
+
+
+@contextmanager
+def _named(source: str, block: re.Match[str]) -> Iterator[None]:
+    """Let a complaint say which block it is about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{source}: '{block['words']}': {error}") from error
+
+
+def _read(words: list[str], root: Path) -> tuple[str, Sequence[Record], Choice]:
+    """Return the kind of a block's table, the records that it names, and which of them."""
     if len(words) < 2:
         raise InputError("accepted: FILE.jsonl KIND key=value ...")
     file, kind, *pairs = words
@@ -58,5 +95,7 @@ def _fill(words: list[str], root: Path) -> str:
         values = {k: float(v) if k in NUMBERS else v for k, v in given.items()}
     except ValueError as error:
         raise InputError(str(error)) from error
-    tables = KINDS[kind](read_collected(root / file), decode(Choice, values))
-    return "\n".join(map(to_markdown, tables))
+    choice = decode(Choice, values)
+    if choice.figure and (kind != "cost" or not choice.figure.endswith(".png")):
+        raise InputError("accepted: figure=FILE.png, of cost alone")
+    return kind, read_collected(root / file), choice

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from horizon_rl.evaluation.draws import Draw
 from horizon_rl.evaluation.statistics import spread
 from horizon_rl.evaluation.studies.diagnostic import FrontierPhase, pool
+from horizon_rl.evaluation.success import CurvePoint
 from horizon_rl.grid.core import search_core
 from horizon_rl.runs.results import Record
 from horizon_rl.show.core_tables import core_tables
@@ -34,6 +35,8 @@ class Choice:
     mark: float | None = None
     """Env steps at which it was evaluated; None: at the end."""
     column: str = "all"
+    figure: str = ""
+    """Of `cost`: also draw it, to this PNG; named from where records are."""
 
     def records(self, records: Sequence[Record]) -> list[Record]:
         """Return the records of the cells asked for."""
@@ -64,6 +67,14 @@ class Choice:
                 + (f" and mark {self.mark:g}" if self.mark else "")
             )
         return found
+
+    def success(self, record: Record, mark: float) -> float | None:
+        """Return a run's success at a mark: the area of the curve where there is one."""
+        at_mark = replace(self, mark=mark)
+        for found in filter(at_mark.fits, record["evaluations"]):
+            curve = found.get("curve", {}).get(self.column)
+            return curve["area"] if curve else found["columns"][self.column]["success"]
+        return None
 
     def fits(self, evaluation: Record) -> bool:
         """Tell whether an evaluation is in the suite asked for, at the mark."""
@@ -118,21 +129,10 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success against env steps: the area of the curve where there is one."""
     cells = _by_cell(choice.records(records))
-    marks = sorted(
-        {e["mark"] for r in records for e in r["evaluations"] if e["mark"] is not None}
-    )
-
-    def success(record: Record, mark: float) -> float | None:
-        at_mark = replace(choice, mark=mark)
-        for found in filter(at_mark.fits, record["evaluations"]):
-            curve = found.get("curve", {}).get(choice.column)
-            return (
-                curve["area"] if curve else found["columns"][choice.column]["success"]
-            )
-        return None
+    marks = _marks(records)
 
     def at(mark: float) -> Callable[[str], str]:
-        return lambda cell: _percent(success(record, mark) for record in cells[cell])
+        return lambda cell: _percent(choice.success(r, mark) for r in cells[cell])
 
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
@@ -141,6 +141,16 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
         ("Mean ± s.d. over seeds; of a curve, the mean over its four severities.",),
     )
     return [_transpose_embolden(table)]
+
+
+def cost_points(records: Sequence[Record], choice: Choice) -> list[CurvePoint]:
+    """What `cost_table` shows, run by run: for a figure."""
+    return [
+        CurvePoint(record["cell"], record["seed"], mark, success)
+        for record in choice.records(records)
+        for mark in _marks(records)
+        if (success := choice.success(record, mark)) is not None
+    ]
 
 
 def core_search_tables(records: Sequence[Record], choice: Choice) -> list[Table]:
@@ -166,6 +176,12 @@ KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "core": core_search_tables,
     "diagnostic": diagnostics_table,
 }
+
+
+def _marks(records: Sequence[Record]) -> list[float]:
+    """Return the env steps at which runs were evaluated on the way, in order."""
+    evaluations = (found for record in records for found in record["evaluations"])
+    return sorted({e["mark"] for e in evaluations if e["mark"] is not None})
 
 
 def _by_cell(records: Iterable[Record]) -> dict[str, list[Record]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from horizon_rl.evaluation.studies.study import Study
+from horizon_rl.evaluation.success import Curve
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.show.frontier_figure import frontier_figure
 from horizon_rl.show.plotting import (
@@ -17,6 +18,9 @@ from horizon_rl.show.plotting import (
     new_figure,
     save_figure,
 )
+
+Styles = tuple[dict[str, str], dict[str, str]]
+"""Colour and marker by method."""
 
 
 def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Path]:
@@ -92,10 +96,17 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
 
 
 def cost_figure(study: Study) -> Any:
+    """Draw success against cost, every method in the colour of the other figures."""
+    return curves_figure(study.curves, method_styles(study))
+
+
+def curves_figure(
+    curves: Sequence[Curve], styles: Styles, measure: str = "success"
+) -> Any:
     """Draw a method's mean where all its seeds were evaluated, and their range."""
     figure, (axes,) = new_figure(6.5, 4.0)
-    colours, markers = method_styles(study)
-    for curve in study.curves:
+    colours, markers = styles
+    for curve in curves:
         colour, marker = colours[curve.method], markers[curve.method]
         bold = {"color": colour, "marker": marker, "ms": 5, "lw": 2}
         lines = [np.array(line).T for line in curve.seeds.values()]
@@ -112,9 +123,10 @@ def cost_figure(study: Study) -> Any:
         for k, (x, y) in enumerate(lines):
             label = curve.method if k == 0 else None
             axes.plot(x / 1e6, 100.0 * y, **bold, label=label)
-    axes.set(xlim=(0.0, None), ylim=(0.0, None), xlabel=ALL_STEPS, ylabel="success, %")
+    axes.set(xlim=(0.0, None), ylim=(0.0, None), xlabel=ALL_STEPS)
+    axes.set_ylabel(f"{measure}, %")
     axes.grid(alpha=0.3)
-    add_legend(figure, len(study.curves))
+    add_legend(figure, len(curves))
     return figure
 
 
@@ -139,7 +151,7 @@ def plateau_figure(study: Study) -> Any:
     return figure
 
 
-def method_styles(study: Study) -> tuple[dict[str, str], dict[str, str]]:
+def method_styles(study: Study) -> Styles:
     """Return colour and marker of every method: the same in all figures."""
     return name_styles(
         [m.name for m in study.methods] + [c.method for c in study.curves]

@@ -37,7 +37,7 @@ def out_of_bounds(value: float, low: float, high: float, *, whole: bool) -> str 
         return f"is {value!r}; accepted: {accepted}"
     # An integer may have too many digits to be printed, or to be a float.
     huge = isinstance(value, int) and abs(value) > 1e300
-    shown = "beyond all bounds" if huge else f"{value:g}"
+    shown = "beyond all bounds" if huge else f"{value:.12g}"
     return f"is {shown}; accepted: {accepted}"
 
 

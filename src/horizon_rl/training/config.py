@@ -90,8 +90,9 @@ class TrainCfg(MethodCfgs):
     run goes on from, always stay."""
     rollback_rate: Annotated[float, Within(1e-3, 1.0)] = 1.0
     """Factor on the learning rate after a rollback."""
-    linear_phases: Count = 50
-    """Phases in which method `linear` goes from level 0 to its end."""
+    linear_phases: CountOrNone = 0
+    """Phases in which method `linear` goes from level 0 to its end; 0: two thirds of
+    those that the budget of env steps allows, or 50 without one."""
     seed: Seed = 0
     """Seed of everything random."""
     steps: EnvSteps = 0
@@ -178,13 +179,14 @@ class TrainCfg(MethodCfgs):
             # What has no level among those that are named stays at the baseline.
             stays = self.method == "fixed" or (self.method == "gram" and self.levels)
             level = 0.0 if stays else 1.0
+        plan = self.plan(catalogue, ranks)
         method = choose_method(
             self.method,
             cfg,
             self,
             early=self.early,
-            plan=self.plan(catalogue, ranks),
-            clock_phases=self.linear_phases,
+            plan=plan,
+            clock_phases=self.linear_phases or ceil(2 * plan.phases / 3) or 50,
             clock_level=level,
             teachers=teachers,
         )
