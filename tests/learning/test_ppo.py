@@ -154,11 +154,31 @@ def test_rate_stays_below_its_cap():
     assert rates == [3e-4, 3e-4]
 
 
+def test_bound_of_the_rate_falls_toward_the_end_of_a_run():
+    env = Falling(8)
+    learner = make_learner(
+        env,
+        SMALL_MLP,
+        target_kl=10.0,
+        max_learning_rate=1e-3,
+        final_learning_rate=1e-4,
+        slow_from=0.6,
+    )
+    rates = []
+    for progress in (0.0, 0.6, 0.8, 1.0):
+        learner.schedule(progress)
+        rates.append(train(learner, env, 1)[0]["learning_rate"])
+    assert rates == pytest.approx([1e-3, 1e-3, 5.5e-4, 1e-4])
+    with pytest.raises(InputError, match="final_learning_rate is 0.01"):
+        PpoCfg(final_learning_rate=1e-2)
+
+
 def test_rate_follows_the_divergence():
     rate = torch.tensor(1e-4)
 
     def after(kl):
-        return float(adapted_rate(rate, torch.tensor(kl), 0.01, 8e-5, 1.2e-4))
+        highest = torch.tensor(1.2e-4)
+        return float(adapted_rate(rate, torch.tensor(kl), 0.01, 8e-5, highest))
 
     assert after(0.01) == pytest.approx(1e-4)
     assert after(0.021) == pytest.approx(8e-5)

@@ -87,6 +87,17 @@ def test_run_goes_by_the_name_that_the_list_of_runs_shows(name, made):
     assert main(["status", name]) == 0
 
 
+def test_last_run_is_the_one_written_last_whatever_its_name(made):
+    os.utime(made.parent / "2026-01" / "journal.jsonl")
+    assert spell_out("last", ()) == str(made.parent / "2026-01")
+
+
+def test_name_of_a_run_may_have_an_equals_sign(made):
+    made.rename(made.with_name("lr=1"))
+    assert split_name("lr=1") == (None, str(made.with_name("lr=1")))
+    assert split_name("a=lr=1") == ("a", str(made.with_name("lr=1")))
+
+
 @pytest.mark.parametrize("name", ["core", "stand", "./core", "nowhere", "policy.onnx"])
 def test_other_names_mean_what_they_did(name, made):
     for shipped in ("core", "stand"):

@@ -10,7 +10,7 @@ from horizon_rl.cli import main
 from horizon_rl.cli.grid_plan import check_runs
 from horizon_rl.grid.folder import read_collected
 from horizon_rl.grid.study_file import load_study
-from horizon_rl.show.pages import BLOCK, fill_page
+from horizon_rl.show.pages import BLOCK, draw_figures, fill_page
 from horizon_rl.show.record_tables import Choice, cost_points
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps, loads
@@ -21,13 +21,14 @@ COLLECTED = sorted((ROOT / "studies").glob("*.jsonl"))
 
 
 def evaluation(cell, success, *, mark=None, suite="ood", severity: Any = 0.5, **more):
+    """One of a checkpoint somewhat before its mark."""
     columns = {
         name: {"success": s, "episodes": 64, "close": s / 2, "length": 1.0}
         for name, s in success.items()
     }
     where = {"name": suite, "draw": "dev", "severity": severity, "hash": "5eed" * 4}
     return {
-        "policy": cell, "mark": mark, "env_steps": 10, "suite": where,
+        "policy": cell, "mark": mark, "env_steps": int(0.9 * (mark or 0)), "suite": where,
         "columns": columns, **more,
     }  # fmt: skip
 
@@ -117,10 +118,14 @@ def test_cost_is_drawn_where_its_block_names_a_figure(root, monkeypatch, capsys)
     points = cost_points(read_collected(root / "r.jsonl"), Choice(suite="curve"))
     found = [(p.method, p.seed, p.env_steps, round(p.success, 6)) for p in points]
     assert found[:3] == [
-        ("horizon", 0, 1e6, 0.71),
-        ("horizon", 0, 2e6, 0.72),
-        ("horizon", 1, 1e6, 0.71),
+        ("horizon", 0, 9e5, 0.71),
+        ("horizon", 0, 1.8e6, 0.72),
+        ("horizon", 1, 9e5, 0.71),
     ]
+    # No evaluation of ood has a mark, and no curve is of the column core.
+    for words in ("cost", "cost suite=curve column=core"):
+        with pytest.raises(InputError, match="nothing to draw"):
+            draw_figures(block(f"r.jsonl {words} figure=no.png"), root)
 
 
 def test_diagnostic_pools_the_phases_of_all_runs(root):

@@ -59,10 +59,12 @@ def split_name(text: str) -> tuple[str | None, str]:
 
     Runs under logs/ have their short names spelt out.
     """
-    named = re.fullmatch(r"([\w.+-]+)=(.+)", text)
-    is_file = Path(text).exists() or Path(text.rpartition(":")[0]).is_file()
-    name, source = (named[1], named[2]) if named and not is_file else (None, text)
-    return name, spell_out(source, (*model_names(), STAND))
+    known = *model_names(), STAND
+    named, whole = re.fullmatch(r"([\w.+-]+)=(.+)", text), spell_out(text, known)
+    is_file = Path(whole).exists() or Path(text.rpartition(":")[0]).is_file()
+    if named and not is_file:
+        return named[1], spell_out(named[2], known)
+    return None, whole
 
 
 def check_outputs(figures: Path | None, json: Path | None) -> None:

@@ -42,14 +42,14 @@ def run(cmd: PagesCmd) -> None:
         except InputError as error:
             raise InputError(f"cannot read {page}: {error}") from error
         filled = fill_page(text, Path.cwd(), str(page))
-        if not cmd.check:
-            for path in draw_figures(text, Path.cwd(), str(page)):
-                say(f"drew {path}")
-        if filled == text:
+        if filled != text:
+            stale.append(str(page))
+        if cmd.check:
             continue
-        stale.append(str(page))
-        if not cmd.check:
+        if filled != text:
             write_file(page, filled.encode())
             say(f"filled {page}")
+        for path in draw_figures(text, Path.cwd(), str(page)):
+            say(f"drew {path}")
     if cmd.check and stale:
         raise RunError(f"not what their records make of them: {', '.join(stale)}")

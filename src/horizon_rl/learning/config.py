@@ -136,6 +136,12 @@ class PpoCfg(Bounded):
     max_learning_rate: Positive = 1e-3
     """The adaptive schedule goes no higher. Upstream's bound of 1e-2 is reached from
     5e-5 within one update."""
+    final_learning_rate: Positive | None = None
+    """The adaptive schedule goes no higher at the end of a run that has a budget of env
+    steps; without it, `max_learning_rate` is the bound throughout. Large steps find more
+    in the beginning, and blur what was found in the end."""
+    slow_from: Annotated[float, Within(0.0, 0.99)] = 0.5
+    """Share of those env steps from which on that bound falls, evenly."""
     gamma: Share = 0.99
     """Discount factor."""
     lam: Share = 0.95
@@ -168,13 +174,26 @@ class PpoCfg(Bounded):
         lowest, highest = self.min_learning_rate, self.max_learning_rate
         require("max_learning_rate", highest, lowest)
         require("learning_rate", self.learning_rate, lowest, highest)
+        if self.final_learning_rate is not None:
+            require("final_learning_rate", self.final_learning_rate, lowest, highest)
 
     def entropy_at(self, progress: float) -> float:
         """Return the weight of the entropy bonus once a share of the run is over."""
-        if self.final_entropy_coef is None:
-            return self.entropy_coef
-        share = max(0.0, progress - self.anneal_from) / (1.0 - self.anneal_from)
-        return self.entropy_coef + share * (self.final_entropy_coef - self.entropy_coef)
+        ends = self.entropy_coef, self.final_entropy_coef
+        return _at(progress, *ends, self.anneal_from)
+
+    def max_rate_at(self, progress: float) -> float:
+        """Return the bound of the learning rate once a share of the run is over."""
+        ends = self.max_learning_rate, self.final_learning_rate
+        return _at(progress, *ends, self.slow_from)
+
+
+def _at(progress: float, first: float, last: float | None, start: float) -> float:
+    """Go evenly from `first` to `last` once the share `start` of a run is over."""
+    if last is None:
+        return first
+    share = max(0.0, progress - start) / (1.0 - start)
+    return first + share * (last - first)
 
 
 @dataclass(frozen=True, kw_only=True)

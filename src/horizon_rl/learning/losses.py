@@ -43,7 +43,7 @@ def value_loss(
 
 
 def adapted_rate(
-    rate: Tensor, kl: Tensor, target: float, lowest: float, highest: float
+    rate: Tensor, kl: Tensor, target: float, lowest: float, highest: Tensor
 ) -> Tensor:
     """Return the learning rate after a minibatch with this KL divergence.
 
@@ -54,7 +54,7 @@ def adapted_rate(
     up, down = rate * 1.5, rate / 1.5
     rate = torch.where(kl > 2.0 * target, down, rate)
     rate = torch.where((kl < 0.5 * target) & (kl > 0.0), up, rate)
-    return rate.clamp(lowest, highest)
+    return torch.minimum(rate.clamp(min=lowest), highest)
 
 
 def fill_returns(

@@ -99,6 +99,7 @@ class Ppo:
 
     def schedule(self, progress: float) -> None:
         self.gradient_steps.entropy_coef.fill_(self.cfg.entropy_at(progress))
+        self.gradient_steps.max_rate.fill_(self.cfg.max_rate_at(progress))
 
     def forget(self) -> None:
         """Drop the rollout and the past of all worlds; what was learned stays."""

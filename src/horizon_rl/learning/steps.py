@@ -107,6 +107,8 @@ class GuardedSteps:
         self.optimizer = optimizer or GuardedAdam(
             self.models, self.cfg.learning_rate, device
         )
+        # On the device: recorded steps read what it is at the time.
+        self.max_rate = torch.tensor(self.cfg.max_learning_rate, device=device)
         norms = (f"{name}_grad_norm" for name in self._parts)
         self._columns = (*self.loss_figures, *norms, "learning_rate", "refused")
         # Two recordings: ranks average in between, which none should contain.
@@ -168,8 +170,8 @@ class GuardedSteps:
         figures: dict[str, Tensor] = {}
         figures.update(zip(self.loss_figures, self._figures, strict=True))
         if cfg.schedule == "adaptive":
-            low, high = cfg.min_learning_rate, cfg.max_learning_rate
-            rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, low, high))
+            bounds = cfg.min_learning_rate, self.max_rate
+            rate.copy_(adapted_rate(rate, figures["kl"], cfg.target_kl, *bounds))
         for param, gradient in zip(self._params, self._gradients, strict=True):
             param.grad = gradient
         for name, params in self._parts.items():

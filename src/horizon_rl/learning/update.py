@@ -59,7 +59,7 @@ class GradientSteps(GuardedSteps):
         self.actor, self.critic, self.extra_losses = actor, critic, extra_losses
         extra_figures = chain.from_iterable(loss.figures for loss in extra_losses)
         self.loss_figures = (*self.loss_figures, *extra_figures)
-        # On the device: recorded steps read what it is at the time.
+        # On the device, as the learning rate's bound is.
         self.entropy_coef = torch.tensor(storage.cfg.entropy_coef, device=device)
         models = {"actor": actor, "critic": critic, **(others or {})}
         super().__init__(models, storage, device, ranks, compiles, optimizer)

@@ -55,7 +55,7 @@ def spell_out(source: str, shipped: Collection[str]) -> str:
     if source == LAST:
         if not (runs := journals_under(RUNS, "*")):
             raise InputError(f"{LAST}: there is no run in {RUNS}")
-        return str(runs[-1].parent)
+        return str(max(runs, key=lambda run: (last_written(run), run)).parent)
     if source in shipped or source.startswith(".") or Path(source).exists():
         return source
     named = (LOGS / source, RUNS / source)

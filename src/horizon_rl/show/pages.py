@@ -64,10 +64,12 @@ def draw_figures(text: str, root: Path, source: str = "page") -> list[Path]:
 
 
 def _cost_figure(records: Sequence[Record], choice: Choice) -> Any:
-    curves = make_curves(cost_points(records, choice))
+    if not (points := cost_points(records, choice)):
+        raise InputError(f"nothing to draw: no evaluation in {choice.suite} at a mark")
+    curves = make_curves(points)
     styles = name_styles(curve.method for curve in curves)
-    measure = "area" if choice.suite == "curve" else "success"
-    return curves_figure(curves, styles, f"{measure} of {choice.column}")
+    measure = "mean success over severities" if choice.suite == "curve" else "success"
+    return curves_figure(curves, styles, f"{measure}, {choice.column}")
 
 
 @contextmanager

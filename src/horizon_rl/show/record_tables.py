@@ -68,12 +68,14 @@ class Choice:
             )
         return found
 
-    def success(self, record: Record, mark: float) -> float | None:
-        """Return a run's success at a mark: the area of the curve where there is one."""
+    def reached(self, record: Record, mark: float) -> tuple[int, float] | None:
+        """Return a run's env steps and success at a mark: the area, where it has one."""
         at_mark = replace(self, mark=mark)
         for found in filter(at_mark.fits, record["evaluations"]):
-            curve = found.get("curve", {}).get(self.column)
-            return curve["area"] if curve else found["columns"][self.column]["success"]
+            area = found.get("curve", {}).get(self.column, {}).get("area")
+            own = found["columns"].get(self.column, {}).get("success")
+            if (success := own if area is None else area) is not None:
+                return found["env_steps"], success
         return None
 
     def fits(self, evaluation: Record) -> bool:
@@ -132,7 +134,11 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     marks = _marks(records)
 
     def at(mark: float) -> Callable[[str], str]:
-        return lambda cell: _percent(choice.success(r, mark) for r in cells[cell])
+        return lambda cell: _percent(
+            reached and reached[1]
+            for record in cells[cell]
+            for reached in (choice.reached(record, mark),)
+        )
 
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
@@ -146,10 +152,10 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def cost_points(records: Sequence[Record], choice: Choice) -> list[CurvePoint]:
     """What `cost_table` shows, run by run: for a figure."""
     return [
-        CurvePoint(record["cell"], record["seed"], mark, success)
+        CurvePoint(record["cell"], record["seed"], *reached)
         for record in choice.records(records)
         for mark in _marks(records)
-        if (success := choice.success(record, mark)) is not None
+        if (reached := choice.reached(record, mark))
     ]
 
 
