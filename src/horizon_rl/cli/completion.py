@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
@@ -62,23 +61,16 @@ def read_flags() -> dict[str, list[str]]:
     """Return every command's flags, as its help names them."""
     from horizon_rl.cli import COMMANDS, main
 
-    found = {}
-    for name in COMMANDS:
-        text = StringIO()
-        with redirect_stdout(text), suppress(SystemExit), _narrow():
-            main([name, "--help-all"])
-        found[name] = [*filter(None, chain(*FLAGS.findall(text.getvalue())))]
-    return found
-
-
-@contextmanager
-def _narrow() -> Iterator[None]:
-    """Be in a terminal of 80 columns: in a wide one the help has several flags a line."""
-    before = os.environ.get("COLUMNS")
+    found, before = {}, dict(os.environ)
+    # In a wide terminal the help has several flags a line.
     os.environ["COLUMNS"] = "80"
     try:
-        yield
+        for name in COMMANDS:
+            text = StringIO()
+            with redirect_stdout(text), suppress(SystemExit):
+                main([name, "--help-all"])
+            found[name] = [*filter(None, chain(*FLAGS.findall(text.getvalue())))]
     finally:
-        del os.environ["COLUMNS"]
-        if before is not None:
-            os.environ["COLUMNS"] = before
+        os.environ.clear()
+        os.environ.update(before)
+    return found
