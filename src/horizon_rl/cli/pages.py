@@ -44,12 +44,11 @@ def run(cmd: PagesCmd) -> None:
         filled = fill_page(text, Path.cwd(), str(page))
         if filled != text:
             stale.append(str(page))
-        if cmd.check:
-            continue
-        if filled != text:
-            write_file(page, filled.encode())
-            say(f"filled {page}")
-        for path in draw_figures(text, Path.cwd(), str(page)):
+            if not cmd.check:
+                write_file(page, filled.encode())
+                say(f"filled {page}")
+        drawn = [] if cmd.check else draw_figures(text, Path.cwd(), str(page))
+        for path in drawn:
             say(f"drew {path}")
     if cmd.check and stale:
         raise RunError(f"not what their records make of them: {', '.join(stale)}")

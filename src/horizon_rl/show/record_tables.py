@@ -135,9 +135,7 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 
     def at(mark: float) -> Callable[[str], str]:
         return lambda cell: _percent(
-            reached and reached[1]
-            for record in cells[cell]
-            for reached in (choice.reached(record, mark),)
+            reached[1] for r in cells[cell] if (reached := choice.reached(r, mark))
         )
 
     table = tabulate(
