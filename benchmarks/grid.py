@@ -3,8 +3,8 @@
 python benchmarks/grid.py [STEPS] [ROUNDS] [WORKERS]
 
 Both train the same runs of the smoke preset on the CPU, in turn, WORKERS side by side
-with one core each. CPU seconds are of all processes, Ray's included. What a grid uses
-beside its runs is known exactly on a busy machine too; the ratios are not.
+with one core each. CPU seconds are of all processes. What a grid uses beside its runs is
+known exactly on a busy machine too; the ratios are not.
 """
 
 import os
@@ -32,10 +32,7 @@ LOOK_EVERY_S = 0.25
 
 
 class CpuClock:
-    """CPU seconds of processes and all that they start, as /proc has them.
-
-    Nobody waits for some of Ray's: who asks for the times of its children misses these.
-    """
+    """CPU seconds of processes and all that they start, as /proc has them."""
 
     def __init__(self):
         self._ticks: dict[tuple[int, str], int] = {}

@@ -115,7 +115,7 @@ def _wait_for(path: Path, patience_s: float) -> None:
 
 
 def kill_grids(kills: int, folder: Path) -> Found:
-    """Workers of a grid of two runs, and the commands that they started."""
+    """Commands of a grid of two runs."""
     import grids
 
     names = ["horizon_s0", "fixed_s0"]

@@ -198,6 +198,13 @@ def test_step_follows_from_the_updates_that_the_budget_allows(
     assert f"allows {updates} updates of each" in said and f"step {step:g}" in said
 
 
+@pytest.mark.parametrize(
+    ("phases", "said"), [(1, "1 update of each"), (3, "3 updates of each")]
+)
+def test_updates_are_counted_in_words(phases, said):
+    assert f"(the budget allows {said})" in describe(adr(phases=phases, a_phase=1000))
+
+
 def test_without_a_budget_the_step_is_the_default():
     assert adr().step_size == 0.05 and "no budget of env steps" in describe(adr())
     assert adr(step=0.2).step_size == 0.2
@@ -206,6 +213,8 @@ def test_without_a_budget_the_step_is_the_default():
 def test_budget_too_small_for_one_update_is_refused():
     with pytest.raises(InputError, match="before one buffer of ADR is full.*--steps"):
         adr(phases=3, a_phase=100).start(GROUPS)
+    with pytest.raises(InputError, match="about 1 phase of 100 episodes"):
+        adr(phases=1, a_phase=100).start(GROUPS)
 
 
 def test_groups_of_another_plan_and_constants_are_refused():

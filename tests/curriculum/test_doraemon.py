@@ -47,6 +47,7 @@ def test_it_starts_next_to_the_baseline_and_says_its_step():
         "DORAEMON: 2 Beta distributions, steps of at most 0.0346 nats (the budget allows "
         "40 updates)"
     )
+    assert describe(method(phases=2)).endswith("(the budget allows 1 update)")
 
 
 def test_it_widens_until_success_holds_it_back():

@@ -174,6 +174,21 @@ def test_outcomes_are_the_fair_episodes_with_their_instances():
     assert decode(Evidence, json.loads(dumps(encode(evidence)))) == evidence
 
 
+@pytest.mark.parametrize("column", ["length", "tracking_error", "returns", "values"])
+def test_episodes_whose_numbers_are_not_finite_are_not_among_the_outcomes(column):
+    plain = np.array([[5.0, 0.25], [10.0, 0.5]])
+    columns = {"length": plain[:, 0], "tracking_error": plain[:, 1], "values": plain}
+    told = Episodes(start=np.zeros(2), row=np.array([3, 4]), **columns)
+    assert outcomes_of(told, max_length=10).row == (3, 4)
+    broken = plain.copy() if column == "values" else plain[:, 0].copy()
+    broken[1:] = np.nan
+    found = outcomes_of(replace(told, **{column: broken}), max_length=10)
+    assert found.row == (3,) and found.values == ((5.0, 0.25),)
+    assert len(json.loads(dumps(encode(found)))["row"]) == 1  # As in a journal.
+    none = told.take(np.flatnonzero([False, False]))
+    assert len(outcomes_of(none, max_length=10)) == 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pinned(Proposal):
     """A proposal of another distribution than levels."""

@@ -198,9 +198,9 @@ def test_buffer_follows_the_plan_and_the_settings():
 
 
 def test_budget_that_ends_before_it_trains_is_refused():
-    with pytest.raises(InputError, match="ends before PLR trains: it allows 1 phase"):
+    with pytest.raises(InputError, match="PLR trains: it allows 1 phase, and"):
         plr(phases=1, a_phase=100).start(GROUPS)
-    with pytest.raises(InputError, match="3 phase.*filled for 5.*--plr.buffer"):
+    with pytest.raises(InputError, match="3 phases, .*filled for 5.*--plr.buffer"):
         plr(phases=3, a_phase=100, buffer=1000).start(GROUPS)
     plr(phases=6, a_phase=100, buffer=1000).start(GROUPS)
 

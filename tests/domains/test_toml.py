@@ -2,8 +2,15 @@
 
 import pytest
 
-from horizon_rl.domains import Range, load_catalogue, paper_catalogue, parse_catalogue
+from horizon_rl.domains import (
+    Catalogue,
+    Range,
+    load_catalogue,
+    paper_catalogue,
+    parse_catalogue,
+)
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import decode, dumps, encode, loads
 from horizon_rl.support.toml_text import find_line
 
 ONE = """
@@ -52,6 +59,19 @@ def test_extending_the_paper_adds_a_parameter_and_a_group():
     assert catalogue.parameters["latency.action_delay"].draws == 2
 
 
+def test_catalogue_from_before_mirrors_still_loads():
+    old = encode(paper_catalogue())
+    for group in old["groups"]:
+        for parameter in group["parameters"]:
+            del parameter["mirror"]
+    found = decode(Catalogue, loads(dumps(old)))
+    assert found.ranges({}) == paper_catalogue().ranges({})
+    assert found.parameters["com.offset"].mirror is None
+    today = decode(Catalogue, loads(dumps(encode(paper_catalogue()))))
+    assert today == paper_catalogue()
+    assert today.parameters["com.offset"].mirror == (1, -2, 3)
+
+
 PARAMETER = "[groups.mass.parameters.scale]\n"
 BAD = {
     "empty": ("", "no groups in this file"),
@@ -72,6 +92,14 @@ BAD = {
     "infinite": (
         PARAMETER + "baseline = [0.9, 1.1]\nlimit = [0.4, inf]\n",
         ":3: groups.mass.parameters.scale.limit.1.: inf is not a finite number",
+    ),
+    "mirror that is none": (
+        PARAMETER + "baseline = [0, 0]\nlimit = [-1, 1]\nmirror = [2, -1]\n",
+        r":1: groups.mass.parameters.scale: mirror \[2, -1\]: seen in it twice",
+    ),
+    "mirror of the draw before the first": (
+        PARAMETER + "baseline = [0, 0]\nlimit = [-1, 1]\nmirror = [0]\n",
+        r":1: groups.mass.parameters.scale: mirror \[0\]: seen in it twice",
     ),
     "misspelt key": (
         PARAMETER + "baselin = [0.9, 1.1]\nlimit = [0.4, 5.0]\n",

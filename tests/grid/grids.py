@@ -25,8 +25,6 @@ CLUSTER = {
     "RAY_worker_niceness": "0",
 }
 """What all nodes of a cluster of tests have in common, and who joins it."""
-AWAKE = {"RAY_worker_niceness": "0"}
-"""Ray's workers step back for everybody else, who may be two busy cores."""
 BASE = """
 [train]
 preset = "smoke"
@@ -61,7 +59,7 @@ def start_grid(study: Path, out: Path, *flags: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **AWAKE, **(CLUSTER if "--address" in flags else {})},
+        env={**os.environ, **(CLUSTER if "--address" in flags else {})},
     )
 
 
@@ -132,7 +130,7 @@ def is_alive(pid: int) -> bool:
 
 
 def workers(pid: int) -> list[int]:
-    """Return the workers of Ray that have a run, and the commands that they started."""
+    """Return the commands of runs, and the workers of Ray's that started them."""
     return [
         process
         for process, line in descendants(pid).items()
@@ -169,7 +167,7 @@ def node(*flags: str) -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, **AWAKE, **CLUSTER},
+        env={**os.environ, **CLUSTER},
     )
     try:
         yield process

@@ -6,7 +6,7 @@ import pytest
 
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.support import durable
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import loads
 
 RECORDS = Path(__file__).parents[2] / "studies/laptop.jsonl"
@@ -23,6 +23,28 @@ def test_damaged_result_counts_as_none(tmp_path, text):
         (tmp_path / "results/b.json").write_text(text)
         assert folder.read_result("b") is None
         assert folder.collect(["a", "b"]) == 1
+
+
+@pytest.mark.parametrize("text", [b"x = [", b"\xff\xfe", b"[" * 100_000])
+def test_damaged_settings_are_written_again_unless_the_run_has_begun(tmp_path, text):
+    folder, settings = GridFolder(tmp_path), tmp_path / "settings" / "a.toml"
+    with folder.hold():
+        settings.write_bytes(text)
+        folder.write_settings("a", {"steps": 10})
+        assert settings.read_text() == "steps = 10\n"
+        (tmp_path / "runs" / "a").mkdir()
+        (tmp_path / "runs" / "a" / "journal.jsonl").touch()
+        settings.write_bytes(text)
+        with pytest.raises(InputError, match=r"a\.toml is damaged .*delete it"):
+            folder.write_settings("a", {"steps": 10})
+
+
+def test_records_that_cannot_be_written_are_named(tmp_path):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        folder.records.mkdir()
+        with pytest.raises(RunError, match=r"cannot write .*records\.jsonl: Is a dir"):
+            folder.collect([])
 
 
 def test_new_folders_are_synced_in_their_parents(tmp_path, monkeypatch):

@@ -4,7 +4,9 @@ import json
 import re
 import socket
 import time
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -36,9 +38,49 @@ def test_dry_run_lists_runs_and_what_they_cost(study, capsys):
     out = capsys.readouterr().out
     assert "horizon_s0  25,000 env steps, 50 s\n" in out
     assert "4 runs, 100,000 env steps\n" in out
-    # 100,000 / 500 / 3600, and a quarter of it.
-    assert "0.06 hours of runs at 500 steps/s a run (given); 0.01 hours with 4" in out
+    # 100,000 / 500 seconds, and a quarter of it.
+    assert "3.3 min of runs at 500 steps/s a run (given); 50 s with 4 side" in out
     assert not (study.parent / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "flags", "said"),
+    [
+        (2, ("--gpus", "0.4"), "; 50 s with 4 side by side"),
+        (2, ("--worlds-per-gpu", "16"), "; 100 s with 2 side by side"),
+        (1, (), "; 3.3 min with 1 side by side"),  # A GPU each, where there is one.
+        (20, ("--gpus", "0.05"), "; 25 s with 8 side by side"),
+        (0, (), "; 25 s with 8 side by side"),
+        (0, ("--gpus", "0.5"), ""),  # It is not of this machine that they ask.
+    ],
+)
+def test_as_many_runs_side_by_side_as_there_are_gpus_for(
+    gpus, flags, said, study, capsys, monkeypatch
+):
+    names = [str(k) for k in range(gpus)]
+    monkeypatch.setattr("horizon_rl.cli.grid_plan.gpu_names", lambda: names)
+    dry_run = ["--dry-run", "--steps-per-s", "500", "--workers", "8"]
+    assert main(["grid", str(study), *dry_run, *flags]) == 0
+    assert capsys.readouterr().out.endswith(f"(given){said}\n")
+
+
+def test_nobody_knows_how_many_runs_a_cluster_does_side_by_side(study, capsys):
+    flags = ["--dry-run", "--steps-per-s", "500", "--address", "auto"]
+    assert main(["grid", str(study), *flags]) == 0
+    assert capsys.readouterr().out.endswith("at 500 steps/s a run (given)\n")
+
+
+def test_dry_run_refuses_columns_that_there_are_not(study, capsys):
+    study.write_text(f'{STUDY}[[evaluate]]\ncolumns = ["nope"]\n')
+    assert main(["grid", str(study), "--dry-run"]) == 2
+    assert "unknown column 'nope'" in capsys.readouterr().err
+
+
+def test_no_gpu_where_one_is_asked(study, capsys, monkeypatch):
+    monkeypatch.setattr("horizon_rl.grid.local.gpu_names", list)
+    assert main(["grid", str(study), "--gpus", "0.5"]) == 2
+    err = capsys.readouterr().err
+    assert "a run asks for 0.5 GPU and this machine has none" in err
 
 
 def test_dry_run_without_a_speed_says_what_is_missing(study, capsys):
@@ -90,12 +132,13 @@ def test_runs_that_all_differ_are_read_in_a_millisecond_each(study, capsys):
         ),
         (
             "[methods.paper]\nkeep-checkpoints = 2",
-            ("--bring-back",),
+            ("--bring-back", "--address", "auto"),
             "keep-checkpoints deletes checkpoints that --bring-back may be copying",
         ),
         ("", ("--gpus", "1.5"), "gpus is 1.5; accepted: 0..1"),
         ("", ("--gpus", "0.5", "--worlds-per-gpu", "9"), "--gpus or --worlds-per-gpu"),
         ("", ("--address", "auto", "--workers", "2"), "--workers are this machine's"),
+        ("", ("--bring-back",), "--bring-back is for the nodes of an --address"),
         ("", ("--only", "nothing_*"), "no run of the study is called nothing_"),
         ('[[evaluate]]\nsuite = "odd"', (), "unknown suite 'odd': did you mean 'ood'"),
         ('[[evaluate]]\ncolumns = ["mas"]', (), "unknown column 'mas'"),
@@ -130,6 +173,25 @@ def test_an_address_where_nobody_listens(study, capsys, monkeypatch):
         port = free.getsockname()[1]
     assert main(["grid", str(study), "--address", f"127.0.0.1:{port}"]) == 2
     assert f"no Ray cluster answers at 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["a..b:10", "localhost:99999", "h:-1", "h:x", ":1"])
+def test_an_address_that_cannot_be(address, study, capsys):
+    pytest.importorskip("ray", reason="needs the extra grid")
+    assert main(["grid", str(study), "--address", address]) == 2
+    assert f"--address {address}: accepted: HOST:PORT" in capsys.readouterr().err
+
+
+def test_an_address_where_no_ray_listens(study, capsys, monkeypatch):
+    pytest.importorskip("ray", reason="needs the extra grid")
+    monkeypatch.setattr("ray.init", lambda **_: pytest.fail("Ray was asked"))
+    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}"
+        assert main(["grid", str(study), "--address", address]) == 2
+        server.shutdown()
+    err = capsys.readouterr().err
+    assert f"no Ray cluster answers at {address}: something else listens" in err
 
 
 def test_a_run_that_has_begun_keeps_its_settings(tmp_path):

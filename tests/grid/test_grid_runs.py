@@ -6,15 +6,18 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
 pytest.importorskip("mujoco", reason="needs the extra train")
-pytest.importorskip("ray", reason="needs the extra grid")
 from grids import (
     PATIENCE_S,
     assert_same_runs,
+    descendants,
     finish,
     is_alive,
     kill_at_random,
@@ -39,13 +42,15 @@ EVALUATE = '[[evaluate]]\nseverity = [0.5]\ncolumns = ["all"]\nepisodes = 2'
 @pytest.mark.slow
 def test_a_run_whose_worker_is_killed_ends_as_the_one_started_by_hand(tmp_path, capfd):
     out = tmp_path / "grid"
-    study = write_study(tmp_path, [0], steps=5000)
+    study = write_study(tmp_path, [0], steps=9000)
     grid = start_grid(study, out, "--workers", "2")
     wait_for_phase(out / "runs" / "fixed_s0", 1, grid)
-    for pid in (found := workers(grid.pid)):  # With the priority of who started them.
-        assert os.getpriority(os.PRIO_PROCESS, pid) == os.nice(0)
-    os.kill(found[0], signal.SIGKILL)
+    (fixed,) = (p for p, line in descendants(grid.pid).items() if "fixed_s0" in line)
+    # With the priority of who started it.
+    assert os.getpriority(os.PRIO_PROCESS, fixed) == os.nice(0)
+    os.kill(fixed, signal.SIGKILL)
     said = finish(grid)
+    assert "fixed_s0: its process was killed (signal 9" in said
     assert "it goes on from its last phase" in said
     names = ["horizon_s0", "fixed_s0"]
     train_by_hand(out, names, tmp_path)
@@ -102,7 +107,6 @@ def test_a_grid_that_is_killed_leaves_nothing_behind_and_goes_on(six, tmp_path):
     for _ in range(4):
         grid = start_grid(study, out, "--workers", "2")
         time.sleep(rng.uniform(8.0, 30.0))
-        # Ray's own agents take their time.
         below = workers(grid.pid)
         grid.kill()
         grid.communicate()
@@ -128,19 +132,48 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(six, tmp_path):
     assert_same_runs(out / "runs", folder / "hand", names)
 
 
+# On a cluster.
+
+
+@contextmanager
+def cluster(num_cpus: int) -> Iterator[tuple[str, Popen[bytes]]]:
+    """The first node of a cluster: its address, and its processes."""
+    pytest.importorskip("ray", reason="needs the extra grid")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ("--head", "--port", str(port), "--include-dashboard", "false")
+    with node(*flags, *cores(num_cpus)) as head:
+        wait_for(lambda: answers(port))
+        yield f"127.0.0.1:{port}", head
+
+
+def cores(number: int) -> tuple[str, ...]:
+    return ("--num-cpus", str(number), "--disable-usage-stats")
+
+
+@pytest.mark.slow
+def test_a_run_whose_ray_worker_is_killed_ends_as_the_one_started_by_hand(tmp_path):
+    out = tmp_path / "grid"
+    study = write_study(tmp_path, [0], steps=5000)
+    with cluster(num_cpus=2) as (address, head):
+        grid = start_grid(study, out, "--address", address)
+        wait_for_phase(out / "runs" / "fixed_s0", 1, grid)
+        os.kill(workers(head.pid)[0], signal.SIGKILL)
+        said = finish(grid)
+    assert "it goes on from its last phase" in said
+    names = [*read_records(out)]
+    train_by_hand(out, names, tmp_path)
+    assert_same_runs(out / "runs", tmp_path, names)
+
+
 @pytest.mark.manual
 @pytest.mark.parametrize("flags", [(), ("--bring-back",)])
 def test_a_node_that_dies_loses_no_run(six, tmp_path, flags):
     study, folder, names = six
     out = tmp_path / "grid"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    port = address.partition(":")[2]
-    cpu = ("--num-cpus", "1", "--disable-usage-stats")
-    with node("--head", "--port", port, "--include-dashboard", "false", *cpu):
-        wait_for(lambda: answers(int(port)))
-        with node("--address", address, *cpu) as second:
+    with cluster(num_cpus=1) as (address, _):
+        with node("--address", address, *cores(1)) as second:
             time.sleep(15.0)
             grid = start_grid(study, out, "--address", address, *flags)
             for name in names[:2]:  # Side by side, a node each.
@@ -155,17 +188,6 @@ def test_a_node_that_dies_loses_no_run(six, tmp_path, flags):
 def answers(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.mark.manual
-def test_no_gpu_where_one_is_asked(tmp_path):
-    study = write_study(tmp_path, [0], steps=9000)
-    text = study.read_text().replace('device = "cpu"', "")
-    study.write_text(text)
-    grid = start_grid(study, tmp_path / "grid", "--gpus", "0.5")
-    said, _ = grid.communicate(timeout=PATIENCE_S)
-    assert grid.returncode == 2
-    assert "a run asks for 0.5 GPU and Ray has none" in said
 
 
 @pytest.mark.manual

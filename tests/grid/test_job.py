@@ -13,6 +13,8 @@ import pytest
 from horizon_rl.grid import job as jobs
 from horizon_rl.grid.job import Ended, Files, Job, run_job
 from horizon_rl.runs.budget import Budget
+from horizon_rl.support.errors import InputError
+from run_files import stop
 
 
 @pytest.fixture
@@ -24,7 +26,9 @@ def exits_with(monkeypatch):
         def start(job: Job, command: list[str], log: Path, scratch: Path):
             log.write_text("horizon: alas\n")
             begun()
-            with subprocess.Popen([sys.executable, "-c", f"exit({code})"]) as child:
+            does = f"import os; os.kill(os.getpid(), {-code})"
+            does = does if code < 0 else f"exit({code})"
+            with subprocess.Popen([sys.executable, "-c", does]) as child:
                 yield child
 
         monkeypatch.setattr(jobs, "start", start)
@@ -74,3 +78,34 @@ def test_the_log_of_a_run_that_failed_before_its_journal_comes_back(
     *_, files, ended = run_job(make_job(tmp_path, away=True))
     assert files == Files(None, b"horizon: alas\n")
     assert ended == Ended(standing="failed", code=2, reason="alas")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_run_that_was_killed_says_so_and_not_what_it_had_said_before(
+    exits_with, tmp_path
+):
+    for signal, words in (
+        (9, "signal 9, perhaps for lack of memory"),
+        (15, "signal 15"),
+    ):
+        exits_with(-signal)
+        *_, ended = run_job(make_job(tmp_path))
+        reason = f"its process was killed ({words})"
+        assert ended == Ended(standing="failed", code=-signal, reason=reason)
+
+
+def test_a_damaged_journal_is_named_and_not_tried_again(tmp_path):
+    journal = stop(tmp_path / "mine") / "journal.jsonl"
+    journal.write_bytes(b"x" + journal.read_bytes())
+    *_, ended = run_job(make_job(tmp_path))
+    assert isinstance(ended, Ended) and ended.code == jobs.BAD_INPUT
+    assert ended.reason.startswith(f"{journal}:1: ")
+
+
+def test_a_journal_that_cannot_be_read_now_may_be_later(tmp_path, monkeypatch):
+    def stale(place):
+        raise InputError("cannot read journal: Stale file handle") from OSError()
+
+    monkeypatch.setattr(jobs, "_read", stale)
+    *_, ended = run_job(make_job(tmp_path))
+    assert isinstance(ended, Ended) and ended.code == 1

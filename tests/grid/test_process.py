@@ -3,9 +3,10 @@
 import errno
 import os
 import signal
+import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ class Node:
     cwd: str
     cpus: int = 1
     gpus: float = 0.0
+    visible_gpu: str | None = None
 
 
 @pytest.fixture
@@ -44,6 +46,23 @@ def test_a_command_is_that_of_horizon(node, tmp_path):
             pass
     assert child.returncode == 0
     assert log.read_text().startswith("horizon-rl ")
+
+
+def test_it_sees_no_gpu_but_its_own(node, tmp_path, monkeypatch):
+    seen = []
+
+    def note(command, *, env, **options):
+        seen.append(env.get("CUDA_VISIBLE_DEVICES"))
+        return popen(command, env=env, **options)
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", note)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    for share, gpu in ((0.5, None), (0.5, "5"), (0.0, None)):
+        job = replace(node, gpus=share, visible_gpu=gpu)
+        with start(job, ["--version"], tmp_path / "log", tmp_path):
+            pass
+    assert seen == ["3,5", "5", ""]
 
 
 def test_it_stops_when_it_is_asked_to(node, tmp_path, monkeypatch):

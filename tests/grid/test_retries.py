@@ -2,13 +2,12 @@
 
 from concurrent.futures import Future
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-pytest.importorskip("ray", reason="needs the extra grid")
-from ray.exceptions import RayActorError
-
-from horizon_rl.grid.executor import FlagReader, should_retry
+from horizon_rl.grid.execution import Told, execute, should_retry
+from horizon_rl.grid.job import Ended
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,38 @@ def test_without_retries_the_first_death_is_the_last():
     assert not should_retry([5], retries=0)
 
 
+@pytest.mark.parametrize(("given_up", "starts"), [(False, 3), (True, 1)])
+def test_a_run_that_was_given_up_is_not_started_again(given_up, starts):
+    submitted: list[str] = []
+
+    def die() -> list[Told]:
+        return [Told(submitted[-1], Ended(standing="failed", code=1))]
+
+    workers: Any = SimpleNamespace(
+        submit=lambda job, files: submitted.append(job.name), receive=die
+    )
+    job: Any = SimpleNamespace(name="a", away=False)
+    told = list(
+        execute(
+            workers,
+            [job],
+            retries=2,
+            num_phases=lambda name: 0,
+            files_of=lambda name: None,
+            is_stopped=lambda: False,
+            is_given_up=lambda name: given_up,
+        )
+    )
+    assert len(submitted) == len(told) == starts
+    assert [t.retried for t in told if t] == [True] * (starts - 1) + [False]
+
+
 def test_a_flag_that_has_died_stops_no_run():
+    pytest.importorskip("ray", reason="needs the extra grid")
+    from ray.exceptions import RayActorError
+
+    from horizon_rl.grid.cluster import FlagReader
+
     answers: list[Future[bool]] = []
 
     def ask() -> SimpleNamespace:

@@ -16,6 +16,7 @@ from horizon_rl.learning import (
     state_tensors,
     take_snapshot,
 )
+from horizon_rl.learning.gram import WholeEpisodes
 from horizon_rl.learning.gram_networks import LATENT, adaptation
 from horizon_rl.learning.gram_steps import (
     HISTORY,
@@ -167,6 +168,46 @@ def test_what_learns_in_each_part():
     moved = {k for k, v in third.items() if not torch.equal(v, second[k])}
     assert moved == {"actor.history.quantiles", "adversary.iteration"}
     assert set(figures[-1]) == {"spread", "alpha"}
+
+
+def guessing() -> Any:
+    """Return a learner that guesses, with a rollout in which episodes ended."""
+    env = Falling(WORLDS)
+    learner = make(env)
+    learner.schedule(HISTORY_PART)
+    torch.nn.init.normal_(learner.actor.history.head.weight)
+    collect(learner, env, env.reset())
+    return learner
+
+
+def test_half_of_the_worlds_that_guess_act_without_their_guess():
+    learner = guessing()
+    seen = learner.ppo.storage.observations
+    guess, _ = learner.actor.history.guess(seen[HISTORY])
+    assert (guess.norm(dim=-1) > 0.0).all()
+    assert (seen[ROBUST].sum(dim=1) == WORLDS // 2).all()
+    torch.testing.assert_close(seen[LATENT], (1.0 - seen[ROBUST]) * guess)
+
+
+def test_histories_in_training_begin_with_the_episode():
+    storage = guessing().ppo.storage
+    histories = storage.observations[HISTORY].unflatten(-1, (GRAM.history, -1))[1:]
+    ended = storage.dones[:-1].squeeze(-1).bool()
+    steps = histories.any(dim=-1)
+    assert ended.any() and not steps[ended][:, :-1].any()
+    assert steps[ended][:, -1].all() and steps[~ended][:, -2:].all()
+
+
+def test_quantiles_are_those_of_one_whole_episode_of_every_world():
+    episodes = WholeEpisodes(2, torch.device("cpu"))
+    # Spreads of 9 are of episodes that were under way, or of those that came after.
+    spreads = [[9.0, 9.0], [1.0, 9.0], [2.0, 3.0], [9.0, 4.0]]
+    for spread, ends in zip(spreads, [[1, 0], [0, 1], [1, 0], [0, 1]], strict=True):
+        assert episodes.take_quantiles() is None
+        episodes.add(torch.tensor(spread), torch.tensor(ends))
+    found = episodes.take_quantiles()  # Of 1, 2, 3 and 4.
+    assert found is not None and found.tolist() == [3.0, 3.0]
+    assert episodes.take_quantiles() is None
 
 
 def test_to_calibrate_it_takes_mean_actions():

@@ -49,6 +49,18 @@ def test_the_spread_is_the_variance_that_indices_make():
     assert not any(p.requires_grad for p in encoder.prior.parameters())
 
 
+def test_what_the_epinet_learns_does_not_move_the_guess():
+    encoder = HistoryEncoder(2, GRAM)
+    _, added = encoder(torch.randn(5, 8), encoder.indices)
+    added.square().sum().backward()
+    learnt = {
+        name.split(".")[0]
+        for name, p in encoder.named_parameters()
+        if p.grad is not None
+    }
+    assert learnt == {"epinet"}
+
+
 def test_trust_is_whole_up_to_the_usual_spread_and_falls_beyond():
     quantiles = torch.tensor([2.0, 4.0])
     found = adaptation(torch.tensor([0.0, 2.0, 3.0, 4.0, 6.0]), quantiles)

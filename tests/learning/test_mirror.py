@@ -17,7 +17,7 @@ from horizon_rl.learning import (
     build_learner,
 )
 from horizon_rl.support.errors import InputError
-from horizon_rl.task.mirror import ACTION, OBSERVATION, Swap
+from horizon_rl.task.mirror import ACTION, OBSERVATION, Swap, join
 
 NUM_STEPS = 8
 KINDS = pytest.mark.parametrize(
@@ -25,6 +25,9 @@ KINDS = pytest.mark.parametrize(
     [SMALL_MLP, replace(SMALL, num_layers=2, window=5)],
     ids=["mlp", "transformer"],
 )
+
+FORCE = Swap((0, 1, 2), (1.0, -1.0, 1.0))
+"""The mirror image of an instance that is a force alone."""
 
 
 def make_actor(cfg: Any, symmetric: bool = True) -> Any:
@@ -74,7 +77,30 @@ def test_it_does_in_the_mirror_what_it_does_in_the_world(cfg):
 
 
 @KINDS
-def test_update_finds_the_policy_that_acted_and_learns(cfg):
+def test_symmetric_oracle_encodes_the_mirror_image_of_its_instance(cfg):
+    obs = TensorDict(
+        {"actor": torch.zeros(1, 45), "privileged": torch.zeros(1, 3)}, [1]
+    )
+    cfg = replace(cfg, symmetric=True, privileged_groups=("privileged",))
+    torch.manual_seed(0)
+    actor: Any = build_actor(obs, 12, cfg, NUM_STEPS, lambda: FORCE).eval()
+    torch.nn.init.normal_([*actor.mlp.parameters()][-2], std=0.3)
+
+    def act_on(raw: torch.Tensor) -> torch.Tensor:
+        seen, instance = raw.split((45, 3), dim=-1)
+        obs = TensorDict({"actor": seen, "privileged": instance}, [len(raw)])
+        return actor.mean_step(obs, None)[0].detach()
+
+    raw, by = torch.randn(3, 48), join((OBSERVATION, FORCE))
+    torch.testing.assert_close(swap(act_on(swap(raw, by)), ACTION), act_on(raw))
+    wrong = join((OBSERVATION, Swap((0, 1, 2), (1.0, 1.0, 1.0))))
+    difference = swap(act_on(swap(raw, wrong)), ACTION) - act_on(raw)
+    assert difference.abs().max() > 0.01
+
+
+@pytest.mark.parametrize("groups", [(), ("privileged",)], ids=["", "oracle"])
+@KINDS
+def test_update_finds_the_policy_that_acted_and_learns(cfg, groups):
     widths = {"actor": 45, "critic": 7, "privileged": 3}
 
     def see() -> TensorDict:
@@ -83,9 +109,10 @@ def test_update_finds_the_policy_that_acted_and_learns(cfg):
     # It raises an error where acting and learning are not the same function.
     ppo = PpoCfg(num_steps=NUM_STEPS, num_epochs=2, num_minibatches=2)
     ppo = replace(ppo, check_first_kl=True)
-    actor = replace(cfg, symmetric=True)
+    actor = replace(cfg, symmetric=True, privileged_groups=groups)
     torch.manual_seed(0)
-    learner: Any = build_learner(see(), 12, 6, LearnerCfg(actor=actor, ppo=ppo))
+    settings = LearnerCfg(actor=actor, ppo=ppo)
+    learner: Any = build_learner(see(), 12, 6, settings, image=lambda: FORCE)
     before = [parameter.clone() for parameter in learner.actor.parameters()]
     obs = see()
     for _ in range(3):
@@ -95,10 +122,11 @@ def test_update_finds_the_policy_that_acted_and_learns(cfg):
             learner.process_env_step(obs, torch.randn(6), dones, {})
         learner.compute_returns(obs)
         learner.update()
-    raw = torch.randn(5, 6, 45)
-    found = act(learner.actor.eval(), raw)
-    image = act(learner.actor, swap(raw, OBSERVATION))
-    torch.testing.assert_close(swap(image, ACTION), found)
+    if not groups:
+        raw = torch.randn(5, 6, 45)
+        found = act(learner.actor.eval(), raw)
+        image = act(learner.actor, swap(raw, OBSERVATION))
+        torch.testing.assert_close(swap(image, ACTION), found)
     changes = [
         (a - b).abs().max()
         for a, b in zip(before, learner.actor.parameters(), strict=True)
@@ -108,10 +136,14 @@ def test_update_finds_the_policy_that_acted_and_learns(cfg):
 
 def test_whoever_sees_what_has_no_known_image_is_refused():
     for changes in (
-        {"privileged_groups": ("privileged",)},
+        {"privileged_groups": ("critic",)},
         {"obs_groups": ("critic",)},
     ):
         with pytest.raises(InputError, match="mirror image is not known"):
             replace(MlpCfg(symmetric=True), **changes)
+    obs = TensorDict({k: torch.zeros(1, 45) for k in ("actor", "privileged")}, [1])
+    cfg = MlpCfg(symmetric=True, privileged_groups=("privileged",))
+    with pytest.raises(InputError, match="nothing tells a symmetric oracle"):
+        build_actor(obs, 12, cfg)
     with pytest.raises(InputError, match="no-symmetric"):
         LearnerCfg(actor=MlpCfg(symmetric=True), algorithm="gram", gram=GramCfg())

@@ -15,7 +15,7 @@ from horizon_rl.curriculum import (
     LeapCfg,
     phase_rng,
 )
-from horizon_rl.domains import Catalogue, paper_catalogue
+from horizon_rl.domains import Catalogue, paper_catalogue, parse_catalogue
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
@@ -33,6 +33,16 @@ PAPER = paper_catalogue()
 SLOW = ("adr", "scalar-adr", "plr", "doraemon")
 """Methods that learn from single episodes, until the budget of phases ends."""
 
+STILL = """
+extends = "paper"
+[groups.mass.parameters.scale]
+baseline = [1.0, 1.0]
+limit = [1.0, 1.0]
+[groups.disturbance.parameters.external_force]
+baseline = [0.0, 0.0]
+limit = [0.0, 0.0]
+"""
+"""Nothing of `mass` moves, and of `disturbance` not all."""
 PUBLISHED = RehearsalCfg(method="paper")
 BOLD = RehearsalCfg(leap=LeapCfg(recovery=0.95, weigh_error=False))
 """Leaps so far that some fail."""
@@ -84,6 +94,22 @@ def test_summary_adds_up(cfg):
     # HORIZON's failures go back with what was held before them.
     assert (summary["env_steps_rolled_back"] > alone) == (cfg is BOLD)
     assert summary["commits"] + summary["rollbacks"] <= summary["phases"]
+
+
+@pytest.mark.parametrize("method", ["gram", "distill"])
+def test_ways_to_learn_are_no_curricula_to_rehearse(method):
+    message = f"{method} is a way to learn at given levels.*: rehearse fixed instead"
+    with pytest.raises(InputError, match=message):
+        RehearsalCfg(method=method)
+
+
+def test_groups_in_which_nothing_can_be_widened_are_refused():
+    still = parse_catalogue(STILL)
+    for method in ("horizon", "scalar-adr", "paper"):
+        with pytest.raises(InputError, match="nothing to widen in mass: limits have"):
+            RehearsalCfg(method=method).make_method(still)
+        RehearsalCfg(method=method, groups="disturbance").make_method(still)
+    RehearsalCfg(method="fixed").make_method(still)
 
 
 def test_policy_that_is_held_keeps_what_it_learnt():

@@ -21,9 +21,10 @@ def go2():
 
 @pytest.fixture
 def make_env(go2):
-    def make(num_envs: int = 4, **changes) -> VelocityEnv:
+    def make(num_envs: int = 4, velocity_weight: float = 1.0, **changes) -> VelocityEnv:
         cfg = TaskCfg(**{"noise": QUIET, **changes})
-        return VelocityEnv(CpuBackend(go2, num_envs), cfg)
+        backend = CpuBackend(go2, num_envs)
+        return VelocityEnv(backend, cfg, velocity_weight=velocity_weight)
 
     return make
 

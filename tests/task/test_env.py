@@ -181,9 +181,9 @@ def test_acceleration_is_the_change_of_velocity_over_a_step(
 ):
     seen = []
 
-    def note(step, dt):
+    def note(step, *rest):
         seen.append(step.joint_acceleration.clone())
-        return total_reward(step, dt)
+        return total_reward(step, *rest)
 
     monkeypatch.setattr("horizon_rl.task.env.total_reward", note)
     env = make_env()
@@ -387,3 +387,14 @@ def test_rsl_rl_trains_on_it(make_env, make_scenarios):
     changed = [not torch.equal(a, b) for a, b in zip(before, after, strict=True)]
     assert any(changed)
     assert all(torch.isfinite(p).all() for p in after)
+
+
+def test_velocity_weight_reaches_the_reward(make_env, make_scenarios):
+    def reward(weight):
+        env = make_env(velocity_weight=weight)
+        begin(env, make_scenarios(env.cfg))
+        return env.step(torch.zeros(4, 12))[1]
+
+    once, twice, thrice = map(reward, (1.0, 2.0, 3.0))
+    assert (twice > once).all()
+    torch.testing.assert_close(thrice - twice, twice - once)

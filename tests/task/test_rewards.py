@@ -88,6 +88,12 @@ def test_reward_is_the_weighted_sum_times_the_control_step():
     assert total_reward(STEP, 0.02).item() == pytest.approx(0.02 * total, rel=1e-5)
 
 
+def test_a_velocity_weight_raises_that_term_alone():
+    gained = total_reward(STEP, 0.02, 3.0) - total_reward(STEP, 0.02)
+    by_hand = 0.02 * 2.0 * WEIGHTS["linear_velocity"] * BY_HAND["linear_velocity"]
+    assert gained.item() == pytest.approx(by_hand, rel=1e-4)
+
+
 def test_air_time_does_not_count_where_no_step_was_asked_for():
     slow = replace(STEP, command=torch.tensor([[0.05, 0.05, 1.0]]))
     assert reward_terms(slow)["feet_air_time"].item() == 0.0

@@ -3,6 +3,7 @@
 import pytest
 from small_runs import create, tiny
 
+from horizon_rl.domains import parse_catalogue
 from horizon_rl.support.errors import InputError
 
 
@@ -17,6 +18,23 @@ def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
     with pytest.raises(InputError, match="fix all of the groups 'mass,com'"):
         create(tiny(method=method, levels="all=0.5"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_groups_in_which_nothing_can_be_widened_are_refused():
+    still = parse_catalogue("""
+    extends = "paper"
+    [groups.mass.parameters.scale]
+    baseline = [1.0, 1.0]
+    limit = [1.0, 1.0]
+    [groups.disturbance.parameters.external_force]
+    baseline = [0.0, 0.0]
+    limit = [0.0, 0.0]
+    """)
+    for method in ("horizon", "paper", "scalar-adr", "joint"):
+        with pytest.raises(InputError, match="nothing to widen in mass: limits have"):
+            tiny(method=method).make_method(still)
+        tiny(method=method, groups="disturbance").make_method(still)
+    tiny(method="fixed", levels="0.5").make_method(still)
 
 
 def test_fixed_needs_its_levels_and_no_level_is_beyond_the_limit(tmp_path):

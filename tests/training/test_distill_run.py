@@ -39,6 +39,7 @@ from horizon_rl.support.records import decode, encode
 from horizon_rl.task import TaskCfg
 
 PAPER = paper_catalogue()
+OTHER = LearnerCfg(actor=ACTORS["mlp"], critic=CRITIC, ppo=PPO, algorithm="gram")
 OPTIONS = pytest.mark.parametrize(
     "kind, options",
     [
@@ -151,6 +152,14 @@ def test_teachers_are_charged_everywhere(tmp_path, teachers):
     assert found.about.env_steps == spent
 
 
+def test_a_teacher_of_several_domains_is_charged_once(tmp_path, teachers):
+    cost, mass = cost_of(*teachers), teachers[0]
+    named = taught((f"{mass}@mass=0.2", f"{mass}@mass=0.1", *teachers))
+    run = create(replace(named, steps=cost + 1), tmp_path / "run", PAPER)
+    run.close()
+    assert len(teachers_of(run)) == 4 and run.curriculum.state.env_steps == cost
+
+
 @OPTIONS
 def test_interrupted_run_ends_as_one_that_was_not(tmp_path, teachers, kind, options):
     cfg = taught(teachers, kind, **options)
@@ -214,6 +223,7 @@ def test_an_oracle_teaches_a_student_that_can_be_deployed(
         ({"method": "fixed", "levels": "0.5"}, "--teachers are for distill"),
         ({"teachers": ()}, "needs --teachers"),
         ({"teachers": ("nobody",)}, "no checkpoint 'nobody'"),
+        ({"learner": OTHER}, "--learner.algorithm is 'gram'; accepted: ppo"),
         ({"groups": "com"}, "at home in mass, which --groups lacks"),
         ({"steps": 10}, "env steps, which count: --steps 10 leaves none"),
         ({"task": TaskCfg(episode_s=0.16, action_scale=0.5)}, "action scale of 0.25"),
@@ -253,7 +263,8 @@ def test_mixture_draws_every_domain_alike_and_repeats():
 
 def test_method_is_known_by_its_name_and_says_what_it_does():
     mass = Teacher(name="a", levels={"mass": 0.5}, env_steps=10_000_000, digest="x")
-    method = Distill(teachers=(mass, replace(mass, name="b", levels={})))
+    other = replace(mass, name="b", levels={}, digest="y")
+    method = Distill(teachers=(mass, other))
     assert method.describe() == (
         "Teachers: a: mass 0.5; b: baseline. Their 20.00 M env steps are charged"
     )

@@ -1,6 +1,7 @@
 """The learner in our worlds."""
 
 import numpy as np
+import torch
 from small_runs import STORM, tiny
 
 from horizon_rl.domains.distribution import AtLevels
@@ -22,3 +23,12 @@ def test_nan_in_one_world_does_not_reach_the_weights():
     assert learner.iterate(worlds).unhealthy == 1
     assert all(t.isfinite().all() for t in state_tensors(learner.algorithm).values())
     assert backend.counters.unhealthy == 1
+
+
+def test_velocity_weight_is_that_of_the_training_worlds():
+    def reward(weight: float) -> torch.Tensor:
+        worlds = SimulatedWorlds(tiny(velocity_weight=weight), STORM, "cpu")
+        worlds.begin(0, AtLevels({}))
+        return worlds.env.step(torch.zeros(worlds.env.num_envs, 12))[1]
+
+    assert (reward(2.0) > reward(1.0)).all()

@@ -23,7 +23,7 @@ from tensordict import TensorDict
 
 import horizon_rl
 from horizon_rl.cli import main
-from horizon_rl.domains import paper_catalogue, parse_catalogue
+from horizon_rl.domains import paper_catalogue, parse_catalogue, shipped_catalogue
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.evaluate import Evaluator
 from horizon_rl.evaluation.suite_file import load_suite
@@ -32,6 +32,7 @@ from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.support.errors import InputError
+from horizon_rl.task.mirror import ACTION, OBSERVATION, swap_instance
 from horizon_rl.training.presets import (
     PRESETS,
     preset_cfg,
@@ -43,8 +44,9 @@ KINDS = ("mlp", "transformer")
 NUM_PRIVILEGED = 5 + sum(p.draws for p in paper_catalogue().parameters.values())
 
 
-def oracle(kind: str = "mlp", **changes):
+def oracle(kind: str = "mlp", symmetric: bool = False, **changes):
     actor = replace(ACTORS[kind], privileged_groups=("privileged",), encoder_dim=4)
+    actor = replace(actor, symmetric=symmetric)
     learner = LearnerCfg(actor=actor, critic=CRITIC, ppo=PPO)
     return tiny(learner=learner, **changes)
 
@@ -103,6 +105,42 @@ def test_oracle_begins_as_the_policy_it_starts_from(tmp_path, kind):
     finish(run)
     reading = {"mlp": "mlp.0.weight", "transformer": "embedding.weight"}[kind]
     assert run.learner.algorithm.actor.state_dict()[reading][:, 45:].abs().min() > 0.0
+
+
+def swap(values: torch.Tensor, by) -> torch.Tensor:
+    return values[:, list(by.order)] * torch.tensor(by.sign)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_symmetric_oracle_is_loaded_as_it_was_and_starts_from_one_that_sees_nothing(
+    tmp_path, kind
+):
+    train(tmp_path / "blind", tiny(kind, max_phases=1))
+    start = find_checkpoint(str(tmp_path / "blind"))
+    cfg = oracle(kind, symmetric=True, max_phases=1)
+    run = create(cfg, tmp_path / "oracle", paper_catalogue(), init=start)
+    finish(run)
+    trained = LearnedPolicy(run.learner.algorithm.actor.eval())
+    loaded = load_policy(str(tmp_path / "oracle"), "oracle")
+    here, instance = see(), swap_instance(paper_catalogue())
+    found = trained.act(here)
+    policy = loaded.make(torch.device("cpu"))
+    torch.testing.assert_close(policy.act(here), found)
+    policy.reset(torch.ones(3, dtype=torch.bool))
+    images = {"actor": OBSERVATION, "privileged": instance}
+    there = TensorDict({k: swap(here[k], by) for k, by in images.items()}, [3])
+    torch.testing.assert_close(swap(policy.act(there), ACTION), found)
+    suite = load_suite("ood").choose(["mass"])
+    scores = Evaluator(ArrayCache(None), num_threads=1).evaluate(loaded, suite, 4)
+    assert len(scores.columns["mass"]) == 4
+
+
+def test_symmetric_oracle_of_what_has_no_mirror_image_is_refused_by_name(tmp_path):
+    wide = shipped_catalogue("extended")
+    with pytest.raises(InputError, match="damage.faulty_joints .*no-symmetric"):
+        create(oracle(symmetric=True), tmp_path / "run", wide)
+    assert not (tmp_path / "run").exists()
+    create(oracle(), tmp_path / "run", wide).close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,8 +210,6 @@ def test_preset_of_an_oracle_differs_in_what_the_actor_sees_alone(preset):
     assert actor.privileged_groups == ("privileged",)
     assert actor.encoder_dim == found.learner.critic.encoder_dim
     assert shipped_start(found.learner) == shipped_start(usual.learner) is not None
-    # Nobody knows the mirror image of an instance.
-    mirror = usual.learner.actor.symmetric
-    assert not actor.symmetric and mirror == (preset == "laptop")
-    blind = replace(actor, privileged_groups=(), encoder_dim=64, symmetric=mirror)
+    assert actor.symmetric == (preset == "laptop")
+    blind = replace(actor, privileged_groups=(), encoder_dim=64)
     assert replace(found, learner=replace(found.learner, actor=blind)) == usual

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from signal import SIGTERM
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from horizon_rl.cli.common import say
 from horizon_rl.cli.grid_flags import GridCmd
@@ -14,12 +14,13 @@ from horizon_rl.cli.grid_plan import (
     check_evaluations,
     check_runs,
     choose_runs,
+    gpu_share,
     num_workers,
     print_cost,
 )
 from horizon_rl.cli.grid_screen import GridScreen
 from horizon_rl.cli.stopping import Terminated, graceful_stop
-from horizon_rl.cli.train_flags import TrainCmd
+from horizon_rl.grid.execution import Connection, Told, check_resources, execute
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
 from horizon_rl.grid.study_file import StudyFile, load_study
@@ -31,9 +32,6 @@ from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import dumps, encode, loads
 from horizon_rl.support.toml_text import to_toml
 
-if TYPE_CHECKING:  # It takes Ray, which a dry run does not need.
-    from horizon_rl.grid.executor import Told
-
 
 def run(cmd: GridCmd) -> None:
     _check(cmd)
@@ -44,8 +42,10 @@ def run(cmd: GridCmd) -> None:
     folder = GridFolder(cmd.out or LOGS / "grid" / cmd.study.stem)
     if cmd.dry_run:
         print_cost(cmd, study, runs, folder)
+    if study.evaluate:  # It takes seconds to import what evaluates.
+        check_evaluations(study, runs)
+    if cmd.dry_run:
         return
-    check_evaluations(study, runs)
     with folder.hold():
         for checked in runs:
             folder.write_settings(checked.plan.name, checked.plan.settings)
@@ -54,14 +54,14 @@ def run(cmd: GridCmd) -> None:
         stopped_by = None
         if todo:
             stopped_by = _execute(cmd, study, todo, folder, progress)
+        for name, reason in progress.failed.items():
+            say(f"failed: {name}: {reason} (log: {folder.log(name)})")
         collected = folder.collect(checked.plan.name for checked in every)
     say(
         f"{progress.done} of {progress.total} runs done; {collected} in {folder.records}"
     )
     if progress.done + len(progress.failed) < progress.total:
         print("Stopped. The same command goes on from there.")
-    for name, reason in progress.failed.items():
-        say(f"failed: {name}: {reason} (log: {folder.log(name)})")
     if stopped_by == SIGTERM:
         raise Terminated
     if progress.failed:
@@ -76,6 +76,8 @@ def _check(cmd: GridCmd) -> None:
         raise InputError("--gpus or --worlds-per-gpu: the one follows from the other")
     if cmd.workers is not None and cmd.address:
         raise InputError("--workers are this machine's; a cluster has its own")
+    if cmd.bring_back and not cmd.address:
+        raise InputError("--bring-back is for the nodes of an --address")
 
 
 def _is_done(checked: Checked, study: StudyFile, folder: GridFolder) -> bool:
@@ -101,35 +103,53 @@ def _execute(
     progress: GridProgress,
 ) -> int | None:
     """Run what is left to do; return the signal that stopped it, if one did."""
-    from horizon_rl.grid import executor
-
     by_name = {checked.plan.name: checked for checked in todo}
     screen = GridScreen(folder, progress)
     progress.left_steps = sum(checked.budget.steps for checked in todo)
-    num_cpus = None if cmd.address else num_workers(cmd) * cmd.cpus
     with (
-        executor.connect(cmd.address, num_cpus),
+        _connect(cmd) as workers,
         graceful_stop("stopping: runs end after their iteration") as stop,
         screen,
     ):
-        jobs = list(_jobs(cmd, study, todo, folder, executor.num_gpus()))
-        executor.check_resources(jobs)
-        for told in executor.execute(
+        has_gpus = workers.largest()[0] > 0.0
+        jobs = list(_jobs(cmd, study, todo, folder, has_gpus))
+        check_resources(workers, jobs)
+        for told in execute(
+            workers,
             jobs,
             retries=cmd.retries,
             num_phases=folder.num_phases,
             files_of=lambda name: pack(folder.run(name), {}),
             is_stopped=stop.is_asked,
+            is_given_up=progress.failed.__contains__,
         ):
             if told is None:
                 screen.draw()
-            elif words := _take_in(told, by_name[told.name], study, folder, progress):
+                continue
+            try:
+                words = _take_in(told, by_name[told.name], study, folder, progress)
+            except (InputError, OSError) as error:  # A full disk, say: others go on.
+                why = getattr(error, "strerror", None) or error
+                reason = f"cannot keep its files in {folder.path}: {why}"
+                progress.failed[told.name], words = reason, f"failed: {reason}"
+            if words:
                 screen.say(f"{told.name}: {words}")
     return stop.signal
 
 
+def _connect(cmd: GridCmd) -> Connection:
+    """Return what connects to the workers: this machine's own, or a cluster's."""
+    if not cmd.address:
+        from horizon_rl.grid.local import use_this_machine
+
+        return use_this_machine(num_workers(cmd))
+    from horizon_rl.grid.cluster import join_cluster
+
+    return join_cluster(cmd.address)
+
+
 def _take_in(
-    told: "Told",
+    told: Told,
     checked: Checked,
     study: StudyFile,
     folder: GridFolder,
@@ -143,12 +163,15 @@ def _take_in(
         progress.nodes[name] = ended.node
         progress.left_steps -= checked.budget.steps
         return f"under way on {ended.node}"
+    if not isinstance(ended, Files):
+        progress.nodes.pop(name, None)
+    if name in progress.failed:
+        return ""  # Some files did not arrive; without them, later ones are worthless.
     if isinstance(ended, Files):
         if ended.data:
             unpack(ended.data, folder.run(name))
         write_file(folder.log(name), ended.log)
         return ""
-    progress.nodes.pop(name, None)
     if told.retried:
         progress.deaths += 1
         progress.left_steps += checked.budget.steps
@@ -171,12 +194,12 @@ def _jobs(
     study: StudyFile,
     todo: Sequence[Checked],
     folder: GridFolder,
-    num_gpus: float,
+    has_gpus: bool,
 ) -> Iterator[Job]:
     deadline = time.time() + 60.0 * cmd.minutes if cmd.minutes else None
     for checked in todo:
         plan, train = checked.plan, checked.cmd
-        gpus = _gpu_share(cmd, train, num_gpus)
+        gpus = gpu_share(cmd, train, has_gpus)
         yield Job(
             name=plan.name,
             folder=str(folder.run(plan.name)),
@@ -193,16 +216,3 @@ def _jobs(
             deadline=deadline,
             away=cmd.bring_back,
         )
-
-
-def _gpu_share(cmd: GridCmd, train: TrainCmd, num_gpus: float) -> float:
-    """Return how much of a GPU a run takes."""
-    if train.device == "cpu":
-        return 0.0
-    if cmd.worlds_per_gpu:
-        return min(1.0, train.cfg.num_envs / cmd.worlds_per_gpu)
-    asks = train.device != "auto" or num_gpus > 0
-    share = cmd.gpus if cmd.gpus is not None else float(asks)
-    if train.device != "auto" and not share:
-        raise InputError(f"device {train.device} needs a share of a GPU, not --gpus 0")
-    return share

@@ -13,6 +13,7 @@ from horizon_rl.cli.parse import parse, read_settings
 from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.cost import estimate_cost, measure_speed
 from horizon_rl.grid.folder import GridFolder
+from horizon_rl.grid.local import ROUNDING, gpu_names
 from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
 from horizon_rl.runs.budget import Budget
 from horizon_rl.show.numbers import show_count, show_duration
@@ -121,7 +122,7 @@ def print_cost(
 ) -> None:
     speed, source = cmd.steps_per_s or study.steps_per_s, "given"
     if speed is None:
-        begun = (folder.read_run(checked.plan.name) for checked in runs)
+        begun = (folder.read_sound(checked.plan.name) for checked in runs)
         speed, source = measure_speed(filter(None, begun)), "measured"
     width = max(len(checked.plan.name) for checked in runs)
     lines = []
@@ -134,20 +135,45 @@ def print_cost(
         hours = "" if seconds is None else f", {show_duration(seconds)}"
         lines.append(f"{checked.plan.name:{width}}  {steps}{hours}")
     cost = estimate_cost([checked.budget for checked in runs], speed)
-    lines.append(f"{cost.runs} runs, {show_count(cost.env_steps)} env steps")
+    lines.append(f"{len(runs)} runs, {show_count(cost.env_steps)} env steps")
     if cost.unlimited:
         lines[-1] += f", and {cost.unlimited} run(s) without a limit"
-    if cost.run_hours is None:
+    if cost.run_s is None:
         lines.append("hours: unknown; give --steps-per-s, or minutes to every run")
     else:
-        workers = cmd.workers or num_workers(cmd)
-        at = f" at {speed:,.0f} steps/s a run ({source})" if speed else ""
-        lines.append(
-            f"{cost.run_hours:.2f} hours of runs{at}; {cost.run_hours / workers:.2f} "
-            f"hours with {workers} side by side"
-        )
-    print("\n".join(lines))
+        line = f"{show_duration(cost.run_s)} of runs"
+        if speed:
+            line += f" at {speed:,.0f} steps/s a run ({source})"
+        if most := _side_by_side(cmd, runs):
+            line += f"; {show_duration(cost.run_s / most)} with {most} side by side"
+        lines.append(line)
+    print("\n".join(lines), flush=True)
+
+
+def _side_by_side(cmd: GridCmd, runs: Sequence[Checked]) -> int:
+    """Return how many runs this machine does at a time; 0 where it cannot."""
+    if cmd.address:
+        return 0
+    gpus = len(gpu_names()) if any(c.cmd.device != "cpu" for c in runs) else 0
+    share = max(gpu_share(cmd, checked.cmd, gpus > 0) for checked in runs)
+    most = num_workers(cmd)
+    return min(most, gpus * int(1.0 / share + ROUNDING)) if share else most
 
 
 def num_workers(cmd: GridCmd) -> int:
     return cmd.workers or max(1, count_cores() // cmd.cpus)
+
+
+def gpu_share(cmd: GridCmd, train: TrainCmd, has_gpus: bool) -> float:
+    """Return how much of a GPU a run takes."""
+    if train.device == "cpu":
+        return 0.0
+    if train.device.startswith("cuda:"):
+        raise InputError(f"device {train.device}: a grid chooses the GPU; take cuda")
+    if cmd.worlds_per_gpu:
+        return min(1.0, train.cfg.num_envs / cmd.worlds_per_gpu)
+    asks = train.device != "auto" or has_gpus
+    share = cmd.gpus if cmd.gpus is not None else float(asks)
+    if train.device != "auto" and not share:
+        raise InputError(f"device {train.device} needs a share of a GPU, not --gpus 0")
+    return share

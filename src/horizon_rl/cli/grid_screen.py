@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from rich.live import Live
@@ -11,6 +11,7 @@ from horizon_rl.cli.common import Terminal
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.grid_board import GridProgress, grid_board, progress_line
+from horizon_rl.support.errors import InputError
 
 DRAW_EVERY_S = 1.0
 
@@ -24,7 +25,7 @@ class GridScreen:
         self._live = None
         if self._console.is_terminal:
             self._live = Live(console=Terminal(), auto_refresh=False)
-        self._known: dict[str, tuple[float, RunSummary]] = {}
+        self._known: dict[str, tuple[float | None, RunSummary]] = {}
         self._drawn = 0.0
 
     def __enter__(self) -> "GridScreen":
@@ -53,9 +54,10 @@ class GridScreen:
     def _summaries(self) -> Mapping[str, RunSummary | None]:
         """Read the runs under way again, those that have written since."""
         for name in self._progress.nodes:
-            written = self._folder.last_written(name)
-            if written and self._known.get(name, (0.0,))[0] != written:
-                run = self._folder.read_run(name)
-                if run:
+            # Where its files are damaged, who works on it says so.
+            with suppress(InputError, OSError):
+                written = self._folder.last_written(name)
+                is_new = self._known.get(name, (None,))[0] != written
+                if is_new and (run := self._folder.read_run(name)):
                     self._known[name] = written, run.summary
         return {name: summary for name, (_, summary) in self._known.items()}

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Annotated, Any
 
 import tyro
 
 from horizon_rl.cli.common import Terminal, print_json
 from horizon_rl.cli.domains import describe, domains_table
-from horizon_rl.evaluation.control import drop_control
 from horizon_rl.policies.shipped import (
     ModelRecord,
     model_names,
@@ -20,9 +18,6 @@ from horizon_rl.policies.shipped import (
 from horizon_rl.show.numbers import show_count
 from horizon_rl.show.table import Cell, Table
 from horizon_rl.support.records import encode
-
-OWN_MOTORS = "-own"
-"""How columns end in which a robot has its own motors, not Go2's scaled to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +88,8 @@ def _sheet(name: str, model: ModelRecord) -> Iterator[Table]:
 
 def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
     """Say in a line for each suite how often the policy succeeds."""
+    from horizon_rl.show.glance import summarize  # It takes a simulator to import.
+
     lines: dict[str, list[str]] = {}
     has_curve = any("curve" in result for result in results)
     for result in results:
@@ -101,27 +98,6 @@ def _highlights(results: Sequence[dict[str, Any]]) -> list[str]:
         suite = result["suite"]
         name = f"{suite['name']} ({suite.get('draw', 'dev')})"
         at = "" if suite["severity"] is None else f" at {suite['severity']:g}"
-        for what, share in _shares(result).items():
+        for what, share in summarize(result).items():
             lines.setdefault(f"{name}, {what}", []).append(f"{100.0 * share:.1f} %{at}")
     return [f"{name}: {', '.join(parts)}" for name, parts in lines.items()]
-
-
-def _shares(result: dict[str, Any]) -> dict[str, float]:
-    """Say what a result is in few numbers; motors of two kinds make no one mean."""
-    if "curve" in result:
-        half = {"all at 0.5": result["columns"]["all@0.5"]["success"]}
-        return half | {"area of all": result["curve"]["all"]["area"]}
-    if "all" in result["columns"]:
-        return {"all": result["columns"]["all"]["success"]}
-    columns = drop_control(result["columns"])
-    own = {name for name in columns if name.endswith(OWN_MOTORS)}
-    kinds = {"mean": {*columns}}
-    if own:
-        kinds = {
-            f"mean of {len(kind)} with {motors} motors": kind
-            for motors, kind in (("scaled", {*columns} - own), ("own", own))
-        }
-    return {
-        what: fmean(columns[name]["success"] for name in kind)
-        for what, kind in kinds.items()
-    }

@@ -16,8 +16,9 @@ class PagesCmd:
     """Fill the tables of Markdown pages from the records of grids.
 
     A block begins with <!-- records: FILE.jsonl KIND key=value ... --> and ends with
-    <!-- end of records -->; kinds are success, close, coverage, cost, core, diagnostic.
-    With figure=FILE.png a block of cost is drawn, too.
+    <!-- end of records -->; kinds are success, close, coverage, cost, core, diagnostic, glance.
+    With figure=FILE.png a block of cost is drawn, too. In place of a file, `models` are
+    the policies that come with the package.
     """
 
     pages: Annotated[

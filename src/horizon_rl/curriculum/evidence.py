@@ -217,7 +217,13 @@ def split_by_size(name: str, evidence: Evidence) -> dict[str, float]:
 
 
 def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:
-    """Return episodes one by one, for a method that learns from each."""
+    """Return episodes one by one, for a method that learns from each.
+
+    As in `Evidence`, a number that is not finite is no measurement: the episode is left out.
+    """
+    columns = [episodes.length, episodes.tracking_error, episodes.returns]
+    known = np.column_stack([x for x in (*columns, episodes.values) if x is not None])
+    episodes = episodes.take(np.flatnonzero(np.isfinite(known).all(axis=1)))
 
     def plain(values: np.ndarray | None) -> list:
         # Six digits: what comes of physics in single precision has no more.

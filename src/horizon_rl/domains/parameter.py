@@ -7,6 +7,8 @@ from horizon_rl.support.bounds import HUGE, Bounded, Within
 from horizon_rl.support.errors import InputError
 
 Power = Annotated[float, Within(-10.0, 10.0)]
+Place = Annotated[int, Within(-1024, 1024)]
+"""Number of a draw, from 1; below 0, of one that turns around."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Parameter(Bounded):
     """One line for a reader: what the quantity is and where it acts."""
     effect: str = ""
     """What applies it, FILE.py:NAME or MODULE:NAME; empty: the package itself does."""
+    mirror: Annotated[tuple[Place, ...], Within(0, 1024)] | None = None
+    """Which draw each one is where left and right are swapped, with a minus if it turns
+    around: [1, -2, 3] is a force. Repeated for further draws; empty: there is no such
+    image. Without it a single draw that is never below 0 stays; of others it is unknown."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -73,6 +79,13 @@ class Parameter(Bounded):
             raise InputError(
                 f"limit {self.limit} does not contain baseline {self.baseline}: "
                 "a level only ever widens the range"
+            )
+        places = self.mirror or ()
+        back = {abs(place): n if place > 0 else -n for n, place in enumerate(places, 1)}
+        if back != dict(enumerate(places, 1)):
+            raise InputError(
+                f"mirror {list(places)}: seen in it twice, every draw must be itself; "
+                "accepted are such as [1, -2, 3] or [2, 1]"
             )
 
     def range_at(self, level: float) -> Range:

@@ -11,13 +11,12 @@ from horizon_rl.runs.read import RunFiles
 class Cost:
     """What runs may spend at most, but for the end of a phase that was begun."""
 
-    runs: int
     env_steps: int
     """Of all runs that have a limit."""
     unlimited: int
     """Runs with no limit of env steps, nor of minutes."""
-    run_hours: float | None
-    """Hours of all runs, one after the other; None where nobody knows their speed."""
+    run_s: float | None
+    """Seconds of all runs, one after the other; None where nobody knows their speed."""
 
 
 def estimate_cost(budgets: Sequence[Budget], steps_per_s: float | None) -> Cost:
@@ -25,10 +24,9 @@ def estimate_cost(budgets: Sequence[Budget], steps_per_s: float | None) -> Cost:
     seconds = [b.left_s(0, 0.0, steps_per_s) for b in budgets]
     known = [s for s in seconds if s is not None]
     return Cost(
-        runs=len(budgets),
         env_steps=sum(b.steps for b in budgets),
         unlimited=sum(not (b.steps or b.minutes) for b in budgets),
-        run_hours=sum(known) / 3600.0 if len(known) == len(budgets) else None,
+        run_s=sum(known) if len(known) == len(budgets) else None,
     )
 
 

@@ -18,7 +18,7 @@ from horizon_rl.runs.lock import lock
 from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.support.durable import make_directory, remove_aside, write_file
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.reading import MAX_ARRAYS, read_bytes
 from horizon_rl.support.records import dumps, flatten, loads
 from horizon_rl.support.toml_text import to_toml
@@ -51,9 +51,16 @@ class GridFolder:
             return None
         return read_run(journal_of(self.run(name)), name, evidence=False)
 
+    def read_sound(self, name: str) -> RunFiles | None:
+        """Read a run's files; None where they are damaged, too."""
+        try:
+            return self.read_run(name)
+        except (InputError, OSError):
+            return None  # Who works on it says what is wrong.
+
     def num_phases(self, name: str) -> int:
         """Return how many phases a run has judged."""
-        run = self.read_run(name)
+        run = self.read_sound(name)
         return len(run.entries) if run else 0
 
     def last_written(self, name: str) -> float | None:
@@ -66,15 +73,9 @@ class GridFolder:
         file = self.path / "settings" / f"{name}.toml"
         text = to_toml(settings)
         if file.exists():
-            if (before := read_bytes(file).decode("utf-8", "replace")) == text:
+            if (before := read_bytes(file)) == text.encode():
                 return
-            was, now = (flatten(tomllib.loads(x)) for x in (before, text))
-            changed = [
-                key
-                for key in {**was, **now}
-                if was.get(key) != now.get(key) and key not in CHANGEABLE
-            ]
-            if changed and has_run(self.run(name)):
+            if has_run(self.run(name)) and (changed := _changes(file, before, text)):
                 raise InputError(
                     f"run {name} in {self.path} was started with other settings: "
                     f"{', '.join(changed)}. Take another --out, or another name"
@@ -96,7 +97,10 @@ class GridFolder:
     def collect(self, names: Iterable[str]) -> int:
         """Put the records of all runs that have one into one file; return how many."""
         found = [r["record"] for name in names if (r := self.read_result(name))]
-        write_file(self.records, "".join(dumps(x) + "\n" for x in found).encode())
+        try:
+            write_file(self.records, "".join(dumps(x) + "\n" for x in found).encode())
+        except OSError as error:
+            raise RunError(f"cannot write {self.records}: {error.strerror}") from error
         return len(found)
 
     @contextmanager
@@ -120,6 +124,19 @@ class GridFolder:
             for part in ("", *WRITTEN):
                 remove_aside(self.path / part, alone=True)
             yield
+
+
+def _changes(file: Path, before: bytes, after: str) -> list[str]:
+    """Name the settings that would be others than those in a file."""
+    try:
+        was, now = (flatten(tomllib.loads(x)) for x in (before.decode(), after))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{file} is damaged ({error}): delete it if the study still has the "
+            "settings that this run was started with"
+        ) from error
+    keys = {**was, **now}.keys() - CHANGEABLE
+    return sorted(key for key in keys if was.get(key) != now.get(key))
 
 
 def read_collected(source: Path) -> list[dict[str, Any]]:

@@ -22,12 +22,15 @@ from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.lock import is_locked
 from horizon_rl.runs.paths import checkpoint_folder, has_run, journal_of
 from horizon_rl.runs.read import RunFiles, read_run
+from horizon_rl.support.errors import InputError
 
 PATIENCE_S = 30.0
 """How long to wait for the process of a worker that died to let go of its run."""
 INTERRUPTED = (130, 75, -signal.SIGINT)
 """Exit codes of a command that was asked to end: `horizon`'s own after Ctrl-C and
 SIGTERM, and Python's before `horizon` has begun."""
+BAD_INPUT = 2
+"""Exit code of a command that would fail again."""
 
 Standing = Literal["finished", "stopped", "failed"]
 
@@ -51,6 +54,8 @@ class Job:
     cwd: str
     cpus: int = 1
     gpus: float = 0.0
+    visible_gpu: str | None = None
+    """The only GPU that it is to see, as CUDA names it; None: as its worker does."""
     deadline: float | None = None
     """When to stop training, seconds since the epoch."""
     away: bool = False
@@ -107,23 +112,27 @@ def run_job(
         is_stopped: Whether to stop: the run ends after its iteration, unevaluated.
     """
     yield Started(socket.gethostname())
-    with tempfile.TemporaryDirectory(prefix="horizon-grid-") as scratch:
+    with tempfile.TemporaryDirectory(
+        prefix="horizon-grid-", ignore_cleanup_errors=True
+    ) as scratch:
         place, log = Path(job.folder), Path(job.log)
         if job.away:
             place, log = Path(scratch) / "runs" / job.name, Path(scratch) / "log"
             if files:
                 unpack(files, place)
-        elif not log.parent.is_dir():
-            reason = (
-                f"{socket.gethostname()} has no folder {log.parent}: share it with "
-            )
-            reason += "all nodes, or give --bring-back"
-            yield Ended(standing="failed", code=2, reason=reason)
-            return
-        for message in _work(job, place, log, Path(scratch), is_stopped):
-            if job.away and isinstance(message, Ended) and log.exists():
-                yield Files(None, log.read_bytes())
-            yield message
+        try:
+            if not log.parent.is_dir():
+                raise InputError(
+                    f"{socket.gethostname()} has no folder {log.parent}: share it with "
+                    "all nodes, or give --bring-back"
+                )
+            for message in _work(job, place, log, Path(scratch), is_stopped):
+                if job.away and isinstance(message, Ended) and log.exists():
+                    yield Files(None, log.read_bytes())
+                yield message
+        except InputError as error:  # Files are damaged, say, and will be.
+            code = 1 if isinstance(error.__cause__, OSError) else BAD_INPUT
+            yield Ended(standing="failed", code=code, reason=str(error))
 
 
 def _work(
@@ -132,6 +141,9 @@ def _work(
     code = 0
     if not is_finished(_read(place), job.budget) and not _is_late(job):
         _wait_for_owner(place)
+        if is_stopped():
+            yield Ended(standing="stopped")
+            return
         with start(job, _train_command(job, place, scratch), log, scratch) as child:
             bring_back = _bring_back(job, place, log)
             for _ in watch(child, lambda: is_stopped() or _is_late(job)):
@@ -144,7 +156,7 @@ def _work(
         yield Ended(standing="stopped")
         return
     if code or run is None:
-        yield Ended(standing="failed", code=code or 1, reason=_last_words(log))
+        yield Ended(standing="failed", code=code or 1, reason=_reason(code, log))
         return
     found: list[dict[str, Any]] = []
     for plan in job.evaluate:
@@ -156,7 +168,7 @@ def _work(
             for _ in watch(child, is_stopped):
                 pass
         if child.returncode and not is_stopped():
-            reason = _last_words(log)
+            reason = _reason(child.returncode, log)
             yield Ended(standing="failed", code=child.returncode, reason=reason)
             return
         if not child.returncode:
@@ -240,8 +252,11 @@ def _read_results(
                 yield {"mark": point.mark, "env_steps": point.env_steps, **record}
 
 
-def _last_words(log: Path) -> str:
-    """Return what a command said last: its complaint, if it made one."""
+def _reason(code: int, log: Path) -> str:
+    """Say why a command failed: what killed it, or its complaint, else its last words."""
+    if code < 0:
+        hint = ", perhaps for lack of memory" * (code == -9)
+        return f"its process was killed (signal {-code}{hint})"
     lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
     said = [line.strip() for line in lines if line.strip()]
     own = [line for line in said[-20:] if line.startswith("horizon: ")]

@@ -117,8 +117,11 @@ def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
 
 def _environment(job: "Job", scratch: Path) -> Mapping[str, str]:
     threads = str(job.cpus)
+    # Without a share it sees none.
+    gpu = job.visible_gpu if job.gpus else ""
     return {
         **os.environ,
+        **({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}),
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         # Processes that compile into one folder of Triton's have mixed up its files.

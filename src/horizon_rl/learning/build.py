@@ -1,6 +1,6 @@
 """From settings and the shapes of observations to something that learns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -25,7 +25,7 @@ from horizon_rl.learning.gram_steps import (
     ContextSteps,
     HistorySteps,
 )
-from horizon_rl.learning.mirror import Mirror
+from horizon_rl.learning.mirror import InstanceImage, Mirror
 from horizon_rl.learning.networks import Actor, PrivilegedCritic
 from horizon_rl.learning.ppo import Ppo
 from horizon_rl.learning.storage import SequenceStorage
@@ -44,6 +44,7 @@ def build_learner(
     device: str | torch.device = "cpu",
     ranks: Ranks = ALONE,
     teachers: Sequence[Actor] = (),
+    image: InstanceImage | None = None,
 ) -> Algorithm:
     """Build what `cfg.algorithm` names; torch's seed sets the weights.
 
@@ -56,13 +57,21 @@ def build_learner(
         ranks: Who else learns, each from its own worlds.
         teachers: Whom to learn from, as `cfg.distill` says; `observations` then have the
             group `teacher`. They are built for rollouts of `cfg.ppo.num_steps`.
+        image: The mirror image of the group `privileged`, which a symmetric oracle needs.
     """
     if cfg.algorithm not in ALGORITHMS:
         raise InputError(unknown("algorithm", cfg.algorithm, ALGORITHMS))
     set_matmul_precision(device, cfg.matmul)
-    build = ALGORITHMS[cfg.algorithm].build
+    build: Callable[..., Algorithm] = ALGORITHMS[cfg.algorithm].build
     if teachers:
         build = partial(build_distillation, teachers=teachers)
+    if cfg.actor.symmetric and cfg.actor.privileged_groups:
+        if cfg.algorithm != "ppo":
+            raise InputError(
+                f"algorithm {cfg.algorithm} has no symmetric oracle; accepted: ppo, or "
+                "--learner.actor.no-symmetric"
+            )
+        build = partial(build, image=image)
     return build(observations, num_actions, num_envs, cfg, str(device), ranks)
 
 
@@ -75,11 +84,12 @@ def build_ppo(
     device: str = "cpu",
     ranks: Ranks = ALONE,
     extra_losses: tuple[ExtraLoss, ...] = (),
+    image: InstanceImage | None = None,
 ) -> Ppo:
     """Build actor, critic, storage and PPO: see `build_learner`, `GradientSteps`."""
     ppo = cfg.ppo
     _check_minibatches(num_envs, ppo)
-    actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps)
+    actor = build_actor(observations, num_actions, cfg.actor, ppo.num_steps, image)
     _check_groups(observations, cfg.critic.obs_groups, cfg.critic.privileged_groups)
     critic = PrivilegedCritic(observations, cfg.critic)
     storage = SequenceStorage(
@@ -100,11 +110,12 @@ def build_distillation(
     ranks: Ranks = ALONE,
     *,
     teachers: Sequence[Actor],
+    image: InstanceImage | None = None,
 ) -> Distillation:
     """Build PPO, and what comes before it: see `build_learner`."""
     blank = torch.zeros(len(observations), num_actions, device=observations.device)
     rollout = observations.copy().update({MEAN: blank, STD: blank.clone()})
-    ppo = build_ppo(rollout, num_actions, num_envs, cfg, device, ranks)
+    ppo = build_ppo(rollout, num_actions, num_envs, cfg, device, ranks, (), image)
     steps = ImitationSteps(ppo.gradient_steps, cfg.distill, cfg.compiles("update"))
     return Distillation(ppo, steps, teachers, cfg.distill)
 
@@ -160,7 +171,11 @@ def build_gram(
 
 
 def build_policy(
-    observations: TensorDict, num_actions: int, cfg: LearnerCfg, num_steps: int = 24
+    observations: TensorDict,
+    num_actions: int,
+    cfg: LearnerCfg,
+    num_steps: int = 24,
+    image: InstanceImage | None = None,
 ) -> Actor:
     """Build the actor of an algorithm alone, on the CPU: enough to run a policy.
 
@@ -169,28 +184,39 @@ def build_policy(
     registered = ALGORITHMS.get(cfg.algorithm)
     if registered and registered.build_actor:
         return registered.build_actor(observations, num_actions, cfg, num_steps)
-    return build_actor(observations, num_actions, cfg.actor, num_steps)
+    return build_actor(observations, num_actions, cfg.actor, num_steps, image)
 
 
 def build_actor(
-    observations: TensorDict, num_actions: int, cfg: ActorCfg, num_steps: int = 24
+    observations: TensorDict,
+    num_actions: int,
+    cfg: ActorCfg,
+    num_steps: int = 24,
+    image: InstanceImage | None = None,
 ) -> Actor:
     """Build an actor alone, on the CPU: enough to run a policy."""
     _check_groups(
         observations, cfg.obs_groups, (*cfg.obs_groups, *cfg.privileged_groups)
     )
-    view = _build_mirror() if cfg.symmetric else None
+    view = _build_mirror(cfg, image) if cfg.symmetric else None
     if isinstance(cfg, MlpCfg):
         layers = cfg.hidden_dims, cfg.activation
         return Actor(observations, num_actions, cfg, *layers, view)
     return TransformerActor(observations, num_actions, cfg, num_steps, view)
 
 
-def _build_mirror() -> Mirror:
+def _build_mirror(cfg: ActorCfg, image: InstanceImage | None) -> Mirror:
     # Here alone: nothing else in learning depends on the task.
-    from horizon_rl.task.mirror import ACTION, OBSERVATION
+    from horizon_rl.task.mirror import ACTION, OBSERVATION, join
 
-    return Mirror(OBSERVATION, ACTION)
+    if not cfg.privileged_groups:
+        return Mirror(OBSERVATION, ACTION)
+    if image is None:
+        raise InputError(
+            "nothing tells a symmetric oracle the mirror image of its instance; "
+            "accepted: --learner.actor.no-symmetric"
+        )
+    return Mirror(join((OBSERVATION, image())), ACTION)
 
 
 def _check_minibatches(num_envs: int, cfg: PpoCfg) -> None:

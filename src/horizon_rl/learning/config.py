@@ -36,14 +36,19 @@ class AnyActorCfg(Bounded):
     """Width of the layer that encodes the privileged groups, if there are any."""
     symmetric: bool = False
     """Look at every world also in a mirror, left and right swapped, and take the mean of
-    both actions. Acting and learning see twice the inputs."""
+    both actions. Acting and learning see twice the inputs. Of an oracle, the catalogue
+    must give the mirror image of every parameter."""
 
     def __post_init__(self):
         super().__post_init__()
-        if self.symmetric and (self.privileged_groups or self.obs_groups != ("actor",)):
+        if self.symmetric and (
+            self.obs_groups != ("actor",)
+            or self.privileged_groups not in ((), ("privileged",))
+        ):
             raise InputError(
-                "a symmetric actor reads the observations 'actor' alone: of others the "
-                "mirror image is not known; accepted: --learner.actor.no-symmetric"
+                "a symmetric actor reads the observations 'actor', an oracle 'privileged' "
+                "too: of others the mirror image is not known; accepted: "
+                "--learner.actor.no-symmetric"
             )
 
 

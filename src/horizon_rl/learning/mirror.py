@@ -1,12 +1,14 @@
 """How often an actor looks at a world: once, or also at its mirror image."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 Swapped = tuple[Sequence[int], Sequence[float]]
 """Where each number of a mirror image comes from, and the sign it gets."""
+InstanceImage = Callable[[], Swapped]
+"""Returns the mirror image of the group `privileged`; asked for a symmetric oracle."""
 
 
 class OneView(nn.Module):

@@ -24,6 +24,7 @@ from horizon_rl.runs.checkpoints import verify_checkpoint
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
+from horizon_rl.task.mirror import swap_instance
 
 
 class LearnedPolicy:
@@ -106,13 +107,14 @@ def load_actor(
     try:
         cfg = decode(LearnerCfg, record.config.get("learner"))
         task = decode(TaskCfg, record.config.get("task"))
-        widths = {"actor": NUM_ACTOR}
+        widths, image = {"actor": NUM_ACTOR}, None
         if cfg.actor.privileged_groups:
             catalogue = decode(Catalogue, record.catalogue)
             widths["privileged"] = len(list(privileged_numbers(catalogue)))
+            image = partial(swap_instance, catalogue)
         shapes = {group: torch.zeros(1, width) for group, width in widths.items()}
         build = partial(
-            build_policy, TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps
+            build_policy, TensorDict(shapes, [1]), NUM_ACTIONS, cfg, num_steps, image
         )
         # What the record asks for may fill the memory; an own actor may need its numbers.
         with suppress(RuntimeError), torch.device("meta"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from horizon_rl.curriculum import (
     CheckpointRef,
+    Clock,
     Curriculum,
     CurriculumCfg,
     Entry,
@@ -19,6 +20,7 @@ from horizon_rl.curriculum import (
     choose_method,
 )
 from horizon_rl.curriculum.entry import is_on_hold, last_commit
+from horizon_rl.curriculum.method import check_plan
 from horizon_rl.curriculum.methods import GRAM
 from horizon_rl.domains import Catalogue
 from horizon_rl.rehearsal.synthetic import SyntheticCfg, SyntheticPolicy, novice
@@ -61,23 +63,27 @@ class RehearsalCfg(MethodCfgs):
     def __post_init__(self):
         super().__post_init__()
         check_method(self.method)
-        if self.method == GRAM:
+        if self.method in (GRAM, "distill"):
             raise InputError(
-                "gram is a way to learn at one level, and the synthetic learner has its "
-                "own: rehearse fixed instead"
+                f"{self.method} is a way to learn at given levels, and the synthetic "
+                "learner has its own: rehearse fixed instead"
             )
 
     def make_method(self, catalogue: Catalogue) -> Method:
         """Return the curriculum's method with its settings."""
         groups, phases = catalogue.select(self.groups), self.curriculum.max_phases
-        return choose_method(
+        plan = Plan.of(catalogue, groups, phases, episodes=EPISODES)
+        method = choose_method(
             self.method,
             self.curriculum,
             self,
-            plan=Plan.of(catalogue, groups, phases, episodes=EPISODES),
+            plan=plan,
             clock_phases=self.linear_phases,
             clock_level=self.level,
         )
+        if not isinstance(method, Clock):
+            check_plan(plan, groups)
+        return method
 
 
 class Rehearsal(Recorder):

@@ -196,11 +196,12 @@ def recorded_checkpoints(path: Path) -> dict[str, str]:
     return {name: digest for name, digest in named.items() if digest}
 
 
-def replay(path: Path) -> Replay:
+def replay(path: Path, *, alive: bool = False) -> Replay:
     """Read a journal, and derive every decision again from its evidence.
 
-    A torn last line (no newline: the write was cut off) is left out with a warning;
-    any other damage is an error that names the line.
+    A torn last line (no newline: the write was cut off) is left out, with a warning
+    unless its run is alive and writing it; any other damage is an error that names the
+    line.
     """
     lines, torn = _read_lines(path)
     header = _parse_header(lines[0], f"{path}:1")
@@ -210,7 +211,7 @@ def replay(path: Path) -> Replay:
         where = f"{path}:{number}"
         state, entry = _verify(state, parse_line(line, where), method, where)
         entries.append(entry)
-    if torn:
+    if torn and not alive:
         warn(
             f"{path}:{len(lines) + 1}: torn last line dropped ({len(torn)} bytes): "
             "its phase was not committed and runs again",

@@ -1,7 +1,6 @@
 """A run as its files tell it, live or not: read and nothing else."""
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -193,10 +192,7 @@ def read_run(
     checkpoints = folder / CHECKPOINTS
     folders = checkpoints.iterdir() if checkpoints.is_dir() else ()
     names = frozenset(path.name for path in folders if path.is_dir())
-    with warnings.catch_warnings():
-        if locked:
-            warnings.simplefilter("ignore")  # A line being written is not torn.
-        replayed = replay(journal)
+    replayed = replay(journal, alive=locked)
     needs_times = is_sound and not locked
     warn_of_lost_lines(
         folder, times, metrics, replayed.entries, needs_times=needs_times

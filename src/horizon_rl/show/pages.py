@@ -17,6 +17,7 @@ from typing import Any
 
 from horizon_rl.evaluation.success import make_curves
 from horizon_rl.grid.folder import read_collected
+from horizon_rl.policies.shipped import model_names, read_model
 from horizon_rl.runs.results import Record
 from horizon_rl.show.plotting import name_styles
 from horizon_rl.show.record_tables import KINDS, Choice, cost_points
@@ -26,10 +27,15 @@ from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode
 
 BLOCK = re.compile(
-    r"^(<!-- records: (?P<words>[^\n]*?) -->\n).*?^(<!-- end of records -->)",
+    r"^(<!-- records: (?P<words>[^\n]*?) -->\n)(?:(?!^<!-- records:).)*?^(<!-- end of records -->)",
     re.DOTALL | re.MULTILINE,
 )
+OPENING = re.compile(r"^<!--\s*records?\s*:.*", re.MULTILINE | re.IGNORECASE)
 NUMBERS = ("severity", "mark")
+SHIPPED = "models"
+"""In place of a file: the policies that come with the package."""
+OF_POLICIES = ("success", "close", "glance")
+"""Kinds of table that need evaluations alone, not the runs."""
 
 
 def fill_page(text: str, root: Path, source: str = "page") -> str:
@@ -47,7 +53,20 @@ def fill_page(text: str, root: Path, source: str = "page") -> str:
             tables = "\n".join(map(to_markdown, KINDS[kind](records, choice)))
             return f"{block[1]}\n{tables}\n{block[3]}"
 
+    _check_openings(text, source)
     return BLOCK.sub(fill, text)
+
+
+def _check_openings(text: str, source: str) -> None:
+    """Refuse a page on which a block is misspelt or does not end."""
+    starts = {block.start() for block in BLOCK.finditer(text)}
+    for found in OPENING.finditer(text):
+        if found.start() not in starts:
+            line = text.count("\n", 0, found.start()) + 1
+            raise InputError(
+                f"{source}: line {line}: '{found[0]}' is no block: accepted: <!-- records: "
+                "... --> and <!-- end of records -->, each on a line of its own"
+            )
 
 
 def draw_figures(text: str, root: Path, source: str = "page") -> list[Path]:
@@ -84,7 +103,9 @@ def _named(source: str, block: re.Match[str]) -> Iterator[None]:
 def _read(words: list[str], root: Path) -> tuple[str, Sequence[Record], Choice]:
     """Return the kind of a block's table, the records that it names, and which of them."""
     if len(words) < 2:
-        raise InputError("accepted: FILE.jsonl KIND key=value ...")
+        raise InputError(
+            f"accepted: FILE.jsonl KIND key=value ..., or {SHIPPED} in place of the file"
+        )
     file, kind, *pairs = words
     if kind not in KINDS:
         raise InputError(unknown("kind of table", kind, KINDS))
@@ -93,11 +114,31 @@ def _read(words: list[str], root: Path) -> tuple[str, Sequence[Record], Choice]:
     for key in given:
         if key not in known:
             raise InputError(unknown("key", key, known))
-    try:
-        values = {k: float(v) if k in NUMBERS else v for k, v in given.items()}
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    choice = decode(Choice, values)
+    choice = decode(Choice, {k: _value(k, text) for k, text in given.items()})
     if choice.figure and (kind != "cost" or not choice.figure.endswith(".png")):
         raise InputError("accepted: figure=FILE.png, of cost alone")
+    if file == SHIPPED and kind in OF_POLICIES:
+        return kind, _shipped(), choice
+    if file == SHIPPED or kind == "glance":
+        raise InputError(f"accepted of {SHIPPED}: {', '.join(OF_POLICIES)}")
     return kind, read_collected(root / file), choice
+
+
+def _value(key: str, text: str) -> str | float:
+    try:
+        return float(text) if key in NUMBERS else text
+    except ValueError as error:
+        raise InputError(f"{key}={text}: accepted: a number") from error
+
+
+def _shipped() -> list[Record]:
+    """Return what is on record of the policies that come with the package."""
+    return [
+        {
+            "run": name,
+            "cell": name,
+            "env_steps": model.env_steps,
+            "evaluations": [{**found, "mark": None} for found in model.results],
+        }
+        for name, model in ((name, read_model(name)) for name in model_names())
+    ]

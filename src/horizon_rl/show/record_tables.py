@@ -15,10 +15,11 @@ from horizon_rl.evaluation.success import CurvePoint
 from horizon_rl.grid.core import search_core
 from horizon_rl.runs.results import Record
 from horizon_rl.show.core_tables import core_tables
+from horizon_rl.show.glance import check_scenarios, glance_table
 from horizon_rl.show.numbers import show_count, show_spread
 from horizon_rl.show.scores import score_suite, suite_table, tracking_table
 from horizon_rl.show.study_tables import diagnostic_table
-from horizon_rl.show.table import Cell, Table, tabulate
+from horizon_rl.show.table import Table, bold_columns, bold_rows, tabulate
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
@@ -66,6 +67,7 @@ class Choice:
                 f"no evaluation in {self.suite} ({self.draw}) at severity {self.severity}"
                 + (f" and mark {self.mark:g}" if self.mark else "")
             )
+        check_scenarios(found)
         return found
 
     def reached(self, record: Record, mark: float) -> tuple[int, float] | None:
@@ -81,15 +83,18 @@ class Choice:
     def fits(self, evaluation: Record) -> bool:
         """Tell whether an evaluation is in the suite asked for, at the mark."""
         suite = evaluation["suite"]
-        found = suite["name"], suite["severity"], suite["draw"], evaluation["mark"]
-        return found == (self.suite, self.severity, self.draw, self.mark)
+        # Before there were two draws, there was dev.
+        where = suite["name"], suite["severity"], suite.get("draw", "dev")
+        asked = self.suite, self.severity, self.draw
+        return (*where, evaluation["mark"]) == (*asked, self.mark)
 
 
 def success_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success by column, a cell of the study in each of the table's columns."""
     scores = score_suite(choice.evaluations(records))
     single = any(len(seeds) == 1 for seeds in scores.policies.values())
-    return [_embolden(suite_table(scores, intervals=single), len(scores.policies))]
+    table = suite_table(scores, intervals=single)
+    return [bold_rows(table, len(scores.policies))]
 
 
 def close_table(records: Sequence[Record], choice: Choice) -> list[Table]:
@@ -144,7 +149,7 @@ def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
         (("cell", str), *((show_count(int(mark)), at(mark)) for mark in marks)),
         ("Mean ± s.d. over seeds; of a curve, the mean over its four severities.",),
     )
-    return [_transpose_embolden(table)]
+    return [bold_columns(table)]
 
 
 def cost_points(records: Sequence[Record], choice: Choice) -> list[CurvePoint]:
@@ -179,6 +184,9 @@ KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "cost": cost_table,
     "core": core_search_tables,
     "diagnostic": diagnostics_table,
+    "glance": lambda records, choice: [
+        glance_table(choice.records(records), choice.draw)
+    ],
 }
 
 
@@ -198,29 +206,3 @@ def _by_cell(records: Iterable[Record]) -> dict[str, list[Record]]:
 def _percent(shares: Iterable[float | None]) -> str:
     known = [100.0 * share for share in shares if share is not None]
     return show_spread(spread(known), 1.0, 1) if known else ""
-
-
-def _embolden(table: Table, number: int) -> Table:
-    """Make the best of a row bold, among this many columns after the first."""
-    return replace(table, rows=tuple(_best(row, number) for row in table.rows))
-
-
-def _transpose_embolden(table: Table) -> Table:
-    """Make the best of every column bold."""
-    columns = list(zip(*table.rows, strict=True))
-    best = [columns[0], *(_best(("", *c), len(c))[1:] for c in columns[1:])]
-    return replace(table, rows=tuple(zip(*best, strict=True)))
-
-
-def _best(row: Sequence[str | Cell], number: int) -> tuple[str | Cell, ...]:
-    texts = [cell.text if isinstance(cell, Cell) else cell for cell in row]
-    means = [text.split(" ")[0] for text in texts[1 : number + 1]]
-    known = [float(mean) for mean in means if mean.replace(".", "").isdigit()]
-    if len(known) < 2:
-        return tuple(row)
-    return tuple(
-        Cell(text, "bold")
-        if 0 < k <= number and text.split(" ")[0] == f"{max(known):.1f}"
-        else cell
-        for k, (cell, text) in enumerate(zip(row, texts, strict=True))
-    )

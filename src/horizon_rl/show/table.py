@@ -63,6 +63,57 @@ def tabulate(
     return Table(title, headings, rows, tuple(notes), **layout)
 
 
+def bold_rows(table: Table, number: int) -> Table:
+    """Make the best of every row bold, among this many columns after the first."""
+    rows = (
+        (row[0], *_bold_best(row[1 : number + 1]), *row[number + 1 :])
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def bold_columns(table: Table, *, skip: int = 1, lowest: Sequence[str] = ()) -> Table:
+    """Make the best of every column bold.
+
+    Args:
+        table: Of numbers.
+        skip: First columns that are left as they are.
+        lowest: Headings of columns whose lowest number is the best.
+    """
+    columns = list(zip(*table.rows, strict=True))
+    best = (
+        _bold_best(column, min if heading in lowest else max)
+        for heading, column in zip(table.headings[skip:], columns[skip:], strict=True)
+    )
+    rows = zip(*columns[:skip], *best, strict=True)
+    return replace(table, rows=tuple(rows))
+
+
+def _bold_best(
+    cells: Sequence[str | Cell],
+    best: Callable[[Iterable[float]], float] = max,
+) -> Sequence[str | Cell]:
+    """Make the cells bold that begin with the best number, if several have one."""
+    numbers = [_first_number(cell) for cell in cells]
+    known = [number for number in numbers if number is not None]
+    if len(known) < 2:
+        return cells
+    wanted = best(known)
+    return [
+        Cell(_text(cell), "bold") if number == wanted else cell
+        for cell, number in zip(cells, numbers, strict=True)
+    ]
+
+
+def _text(cell: str | Cell) -> str:
+    return cell.text if isinstance(cell, Cell) else cell
+
+
+def _first_number(cell: str | Cell) -> float | None:
+    first = _text(cell).split(" ")[0]
+    return float(first) if first.replace(".", "", 1).isdigit() else None
+
+
 def bar(share: float, width: int = BAR_WIDTH) -> Text:
     """Draw a share in [0, 1] as a bar, to an eighth of a cell."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)

@@ -44,6 +44,7 @@ class VelocityEnv:
         compiles: bool = False,
         keeps_final: bool = False,
         around_physics: Callable[[], AbstractContextManager[object]] = nullcontext,
+        velocity_weight: float = 1.0,
     ):
         """Wrap a backend; `begin` must follow before the first step.
 
@@ -56,11 +57,13 @@ class VelocityEnv:
             compiles: On a GPU, compile what is done between two calls of the backend.
             keeps_final: Whether `final_observations` are computed in every step.
             around_physics: Returns what is entered while the backend steps.
+            velocity_weight: Of the reward, see `total_reward`.
         """
         n, device = backend.num_worlds, backend.device
         self.backend, self.cfg = backend, cfg
         self._endless, self._compiles = endless, compiles
         self._keeps_final, self._around_physics = keeps_final, around_physics
+        self._velocity_weight = velocity_weight
         self.action_scale = cfg.action_scale
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
@@ -254,6 +257,7 @@ class VelocityEnv:
                 world=self._table,
             ),
             CONTROL_DT,
+            self._velocity_weight,
         )
         # The numbers of an unhealthy world must not reach the learner.
         self._reward.copy_(reward.masked_fill(~state.healthy, 0.0))

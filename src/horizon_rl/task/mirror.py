@@ -1,8 +1,13 @@
 """Left and right swapped: what a robot observes and does, as a mirror shows it."""
 
+from collections.abc import Iterable, Sequence
+from math import copysign
 from typing import NamedTuple
 
+from horizon_rl.domains import Catalogue
+from horizon_rl.physics.pool import BODY_DESCRIPTORS
 from horizon_rl.robots import JOINT_NAMES
+from horizon_rl.support.errors import InputError
 from horizon_rl.task.observations import ACTOR_LAYOUT
 
 OTHER_SIDE = {"FL": "FR", "FR": "FL", "RL": "RR", "RR": "RL"}
@@ -35,16 +40,44 @@ VECTORS = {
 }
 
 
-def _swap_observation() -> Swap:
+def join(parts: Iterable[tuple[Sequence[int], Sequence[float]]]) -> Swap:
+    """Return how numbers look in the mirror that lie side by side."""
     order, sign = [], []
-    for name, _ in ACTOR_LAYOUT:
-        part, first = VECTORS.get(name, JOINTS), len(order)
-        order += [first + index for index in part.order]
-        sign += part.sign
+    for part_order, part_sign in parts:
+        first = len(order)
+        order += [first + index for index in part_order]
+        sign += part_sign
     return Swap(tuple(order), tuple(sign))
 
 
-OBSERVATION = _swap_observation()
+def swap_instance(catalogue: Catalogue) -> Swap:
+    """Return how an instance looks in the mirror, in the order of `privileged_numbers`.
+
+    A limit range is mapped to [-1, 1]: to turn a number around turns a quantity around
+    where that range is symmetric about 0. A parameter without an image is refused.
+    """
+    parts = [([0], [1.0])] * len(BODY_DESCRIPTORS)
+    for name, parameter in catalogue.parameters.items():
+        draws, limit, places = parameter.draws, parameter.limit, parameter.mirror
+        if places is None:
+            places = (1,) if draws == 1 and limit.low >= 0.0 else ()
+        problem = ""
+        if not places or draws % len(places):
+            problem = "the catalogue gives no mirror image of it"
+        elif min(places) < 0 and limit.low != -limit.high:
+            problem = f"it turns around, and its limit {limit} is not symmetric about 0"
+        if problem:
+            raise InputError(
+                f"an oracle that sees {name} cannot be symmetric: {problem}; accepted: "
+                "--learner.actor.no-symmetric"
+            )
+        order = [abs(place) - 1 for place in places]
+        sign = [copysign(1.0, place) for place in places]
+        parts += [(order, sign)] * (draws // len(places))
+    return join(parts)
+
+
+OBSERVATION = join([VECTORS.get(name, JOINTS) for name, _ in ACTOR_LAYOUT])
 """Of the actor's 45 numbers."""
 ACTION = JOINTS
 """Of its 12 actions."""

@@ -89,9 +89,16 @@ def reward_terms(s: Step) -> dict[str, torch.Tensor]:
     }
 
 
-def total_reward(step: Step, dt: float) -> torch.Tensor:
-    """Return the reward of one control step, [n]."""
+def total_reward(step: Step, dt: float, velocity_weight: float = 1.0) -> torch.Tensor:
+    """Return the reward of one control step, [n].
+
+    Args:
+        step: What happened.
+        dt: How long it took, s.
+        velocity_weight: Factor on the weight of following the linear velocity.
+    """
     reward = torch.zeros_like(step.world.mass)
     for name, term in reward_terms(step).items():
-        reward += WEIGHTS[name] * term
+        factor = velocity_weight if name == "linear_velocity" else 1.0
+        reward += factor * WEIGHTS[name] * term
     return reward * dt

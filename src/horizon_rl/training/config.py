@@ -5,6 +5,7 @@ from math import ceil, floor
 from typing import Annotated
 
 from horizon_rl.curriculum import (
+    Clock,
     CurriculumCfg,
     EarlyCfg,
     Method,
@@ -14,10 +15,13 @@ from horizon_rl.curriculum import (
     check_method,
     choose_method,
 )
+from horizon_rl.curriculum.method import check_plan
+from horizon_rl.curriculum.methods import Distill
 from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import SCORE
 from horizon_rl.learning import LearnerCfg
 from horizon_rl.support.bounds import (
+    Amount,
     Count,
     CountOrNone,
     EnvSteps,
@@ -101,6 +105,9 @@ class TrainCfg(MethodCfgs):
     minutes: Annotated[float, Within(0.0, 1e8)] = 0.0
     """Budget: minutes; 0 is no limit. A phase that was begun is finished. On the command
     line, minutes without --steps mean no limit of env steps."""
+    velocity_weight: Amount = 1.0
+    """Factor on the reward for following the commanded linear velocity; 1 is the paper's.
+    Where physics is hard a robot that creeps falls less: more keeps it going."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """Gates and budget of every method; how the paper's frontiers advance and retreat."""
     task: TaskCfg = field(default_factory=TaskCfg)
@@ -190,6 +197,8 @@ class TrainCfg(MethodCfgs):
             clock_level=level,
             teachers=teachers,
         )
+        if not isinstance(method, (Clock, Distill)):
+            check_plan(plan, tuple(plan.groups))  # They widen what can be widened.
         self.check_scores(method, has_scores=self.learner.algorithm != "gram")
         self._check_parts()
         return method
@@ -208,7 +217,13 @@ class TrainCfg(MethodCfgs):
             raise InputError(
                 f"method {self.method} has no teachers; --teachers are for distill"
             )
-        spent = sum(teacher.env_steps for teacher in teachers)
+        algorithm = self.learner.algorithm
+        if self.method == "distill" and algorithm != "ppo":
+            raise InputError(
+                "method distill has its own loss, and PPO after it: "
+                f"--learner.algorithm is '{algorithm}'; accepted: ppo"
+            )
+        spent = Distill(teachers=teachers).charged
         if 0 < self.steps <= spent:
             raise InputError(
                 f"the teachers cost {spent:,} env steps, which count: --steps "

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
+from horizon_rl.task.mirror import swap_instance
 from horizon_rl.training.config import fixed_levels
 from horizon_rl.training.protocols import Iteration, Learner
 from horizon_rl.training.transfer import fit_catalogue, let_adapt, let_see
@@ -55,6 +57,7 @@ class TorchLearner(Learner):
             device,
             worlds.ranks,
             teachers,
+            partial(swap_instance, catalogue),
         )
         self.num_steps = self.algorithm.num_steps
         self.steps_per_iteration = self.ranks.size * cfg.num_envs * self.num_steps

@@ -52,7 +52,6 @@ def preset_cfg(preset: str, policy: PolicyKind | None = None) -> TrainCfg:
             cfg.learner.actor,
             privileged_groups=critic.privileged_groups,
             encoder_dim=critic.encoder_dim,
-            symmetric=False,
         )
         return replace(cfg, learner=replace(cfg.learner, actor=actor))
     match preset:

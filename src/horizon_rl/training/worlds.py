@@ -261,7 +261,13 @@ class SimulatedWorlds(Worlds):
             self.robots[0], num_worlds, self._device, self._num_threads
         )
         compiles = self.cfg.learner.compiles("task")
-        return VelocityEnv(backend, self.cfg.task, max_records, compiles=compiles)
+        return VelocityEnv(
+            backend,
+            self.cfg.task,
+            max_records,
+            compiles=compiles,
+            velocity_weight=self.cfg.velocity_weight,
+        )
 
 
 def _key(phase: int, distribution: Distribution) -> tuple[int, str]:

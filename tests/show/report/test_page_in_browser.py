@@ -16,7 +16,7 @@ def show(page, folder, width=1280):
 def test_every_figure_has_a_box_and_the_console_is_silent(page, shipped_report):
     errors = show(page, shipped_report)
     boxes = page.eval_on_selector_all("figure svg", BOXES)
-    assert len(boxes) == 6
+    assert len(boxes) == len([*(shipped_report / "figures").glob("*.svg")]) > 0
     assert all(width > 300 and height > 80 for width, height in boxes)
     assert page.inner_text("h1") == "core-mlp" and errors == []
 

@@ -15,7 +15,8 @@ from run_files import stop
 
 pytest.importorskip("matplotlib")
 SECTIONS = (
-    *("summary", "frontiers", "coverage", "ood", "interventions", "signal", "cost"),
+    *("summary", "frontiers", "coverage", "ood", "interventions", "suites", "signal"),
+    "cost",
     *("gates", "verdicts", "diagnostic", "failures", "steps", "settings", "commands"),
 )
 
@@ -35,7 +36,7 @@ def test_page_of_a_shipped_run_is_whole_and_needs_nothing_else(shipped_report):
     assert re.findall(r'<section id="(\w+)"', page) == list(SECTIONS)
     assert "10 / 0" in page and "56.8%" in page and "base-mlp" in page
     assert "horizon train --preset gpu --policy mlp" in page  # What made it.
-    assert "horizon eval core-mlp --suite interventions" in page  # What is missing.
+    assert "horizon eval core-mlp --severity 0.5 --explain" in page  # What is missing.
 
 
 def test_every_figure_lies_beside_the_page_as_svg_and_png(shipped_report):

@@ -149,8 +149,8 @@ class Adr(WholePhases):
     def describe(self) -> str:
         """Say what follows from the run's budget."""
         allowed = "no budget of env steps, so the default"
-        if self.updates is not None:
-            allowed = f"the budget allows {self.updates} updates of each"
+        if (n := self.updates) is not None:
+            allowed = f"the budget allows {n} update{'s' * (n != 1)} of each"
         return (
             f"ADR: {len(self.bounds)} bounds, {self.buffer_size} episodes a buffer, step "
             f"{self.step_size:g} ({allowed})"
@@ -161,7 +161,8 @@ class Adr(WholePhases):
         if self.updates == 0:
             raise InputError(
                 f"the budget ends before one buffer of ADR is full: about "
-                f"{self.plan.phases} phases of {self.plan.episodes} episodes, "
+                f"{self.plan.phases} phase{'s' * (self.plan.phases > 1)} of "
+                f"{self.plan.episodes} episodes, "
                 f"{self.adr.boundary:.0%} of them at {len(self.bounds)} bounds, and "
                 f"{self.buffer_size} needed at each. Accepted: more --steps or worlds, "
                 "fewer --groups, smaller --adr.episodes"

@@ -70,8 +70,8 @@ class Distill(WholePhases):
 
     @property
     def charged(self) -> int:
-        """Environment steps of all teachers."""
-        return sum(teacher.env_steps for teacher in self.teachers)
+        """Environment steps of all teachers; of one that has several domains, once."""
+        return sum({each.digest: each.env_steps for each in self.teachers}.values())
 
     def describe(self) -> str:
         """Say what the settings mean in this run."""

@@ -136,7 +136,8 @@ class Doraemon(WholePhases):
         """Say what follows from the run's budget."""
         return (
             f"DORAEMON: {len(self.units)} Beta distributions, steps of at most "
-            f"{self.max_step:.3g} nats (the budget allows {self.updates} updates)"
+            f"{self.max_step:.3g} nats (the budget allows {self.updates} "
+            f"update{'s' * (self.updates != 1)})"
         )
 
     def start(self, groups: Sequence[str]) -> State:

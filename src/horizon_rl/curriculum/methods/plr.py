@@ -132,9 +132,9 @@ class Plr(WholePhases):
         exploring = ceil(self.least_known / (self.plan.episodes or self.least_known))
         if phases <= exploring:
             raise InputError(
-                f"the budget ends before PLR trains: it allows {phases} phase(s), and the "
-                f"buffer is filled for {exploring}. Accepted: more --steps or worlds, "
-                "shorter phases, smaller --plr.buffer"
+                f"the budget ends before PLR trains: it allows {phases} "
+                f"phase{'s' * (phases > 1)}, and the buffer is filled for {exploring}. "
+                "Accepted: more --steps or worlds, shorter phases, smaller --plr.buffer"
             )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(PlrState(frontiers=frontiers), "nothing is known yet")
