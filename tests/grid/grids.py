@@ -129,13 +129,13 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def workers(pid: int) -> list[int]:
+WORKERS = r"ray::(horizon|fixed)_s|.*grid\.child"
+
+
+def workers(pid: int, kind: str = WORKERS) -> list[int]:
     """Return the commands of runs, and the workers of Ray's that started them."""
-    return [
-        process
-        for process, line in descendants(pid).items()
-        if re.match("ray::(horizon|fixed)_s", line) or "grid.child" in line
-    ]
+    found = descendants(pid).items()
+    return [process for process, line in found if re.match(kind, line)]
 
 
 def kill_at_random(grid: subprocess.Popen[str], kills: int, rng: random.Random) -> int:

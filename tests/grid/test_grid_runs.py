@@ -155,12 +155,15 @@ def cores(number: int) -> tuple[str, ...]:
 @pytest.mark.slow
 def test_a_run_whose_ray_worker_is_killed_ends_as_the_one_started_by_hand(tmp_path):
     out = tmp_path / "grid"
-    study = write_study(tmp_path, [0], steps=5000)
+    # So long that it is far from its end when it is killed.
+    study = write_study(tmp_path, [0], steps=16_000)
     with cluster(num_cpus=2) as (address, head):
         grid = start_grid(study, out, "--address", address)
         wait_for_phase(out / "runs" / "fixed_s0", 1, grid)
-        os.kill(workers(head.pid)[0], signal.SIGKILL)
+        (worker,) = workers(head.pid, "ray::fixed_s0")
+        os.kill(worker, signal.SIGKILL)
         said = finish(grid)
+    assert "fixed_s0: its worker was killed" in said
     assert "it goes on from its last phase" in said
     names = [*read_records(out)]
     train_by_hand(out, names, tmp_path)
