@@ -49,8 +49,9 @@ def test_dry_run_lists_runs_and_what_they_cost(study, capsys):
         (2, ("--gpus", "0.4"), "; 50 s with 4 side by side"),
         (2, ("--worlds-per-gpu", "16"), "; 100 s with 2 side by side"),
         (1, (), "; 3.3 min with 1 side by side"),  # A GPU each, where there is one.
-        (20, ("--gpus", "0.05"), "; 25 s with 8 side by side"),
-        (0, (), "; 25 s with 8 side by side"),
+        (20, ("--gpus", "0.05"), "; 50 s with 4 side by side"),
+        # There are no more than four of them, of 50 s each.
+        (0, (), "; 50 s with 4 side by side"),
         (0, ("--gpus", "0.5"), ""),  # It is not of this machine that they ask.
     ],
 )

@@ -87,6 +87,42 @@ def test_a_run_that_dies_is_begun_again_until_it_is_given_up(does):
     assert [t.retried for t in ends] == [True, False]
 
 
+def test_a_run_that_died_goes_on_before_others_begin(does):
+    begun, go_on = [], threading.Event()
+
+    def work(job: Job, *_) -> Iterator[Message]:
+        begun.append(job.name)
+        if job.name == "b":
+            go_on.wait(PATIENCE_S)
+        yield DIED if begun == ["a"] else FINISHED
+
+    does(work)
+    workers = LocalWorkers(1, [])
+    for name in "abc":
+        workers.submit(make_job(name), None)
+    wait_for(lambda: begun == ["a", "b"])
+    workers.submit(make_job("a"), None)
+    go_on.set()
+    wait_for(lambda: len(begun) == 4)
+    workers.stop()
+    assert begun == ["a", "b", "a", "c"]
+
+
+@pytest.mark.parametrize(("code", "standing"), [(75, "stopped"), (1, "failed")])
+def test_a_signal_that_reaches_the_runs_first_is_no_death(code, standing, does):
+    """A scheduler signals all processes of a job, and a run may be the faster one."""
+    asked = threading.Event()
+
+    def work(*_) -> Iterator[Message]:
+        asked.set()
+        yield Ended(standing="failed", code=code)
+
+    does(work)
+    (told,) = run(LocalWorkers(1, []), make_job("a"), stopped=asked.is_set)
+    assert isinstance(told.message, Ended) and told.message.standing == standing
+    assert not told.retried
+
+
 def test_bad_input_is_not_tried_again(does):
     does(lambda *_: iter([Ended(standing="failed", code=2, reason="no")]))
     assert [t.retried for t in run(LocalWorkers(1, []), make_job("a"))] == [False]

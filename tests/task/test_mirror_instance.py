@@ -19,6 +19,7 @@ from horizon_rl.learning import MlpCfg, build_actor
 from horizon_rl.physics import CpuBackend, build_pool, join_pools, privileged_numbers
 from horizon_rl.physics.pool import Pool, sample_pool
 from horizon_rl.robots import build_robot, load_preset
+from horizon_rl.robots.terrain import PERIOD_M, Terrain
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import NoiseCfg, Scenarios, TaskCfg, VelocityEnv, draw_scenarios
 from horizon_rl.task.mirror import ACTION, OBSERVATION, VECTORS, Swap, swap_instance
@@ -128,6 +129,11 @@ REFUSED = {
     "may have a side": (TWO.replace("draws = 2", ""), "wind.force"),
     "not said": (TWO, "wind.force cannot be symmetric: the catalogue gives no"),
     "not of this many draws": (TWO + "mirror = [1, -2, 3]", "wind.force"),
+    "one draw for many": (TWO.replace("[-9, 9]", "[0, 9]") + "mirror = [1]", "wind.fo"),
+    "perhaps a choice": (
+        TWO.replace("[0, 0]", "[0, 9]").replace("-9", "0").replace("draws = 2", ""),
+        "wind.force cannot be symmetric: the catalogue gives no",
+    ),
     "limit on one side": (
         'extends = "paper"\n[groups.com.parameters.offset]\nlimit = [-0.1, 0.3]\n',
         r"com.offset cannot be .* its limit -0.1..0.3 is not symmetric about 0",
@@ -139,6 +145,21 @@ REFUSED = {
 def test_parameter_without_a_mirror_image_is_refused_by_name(text, message):
     with pytest.raises(InputError, match=message + ".*no-symmetric"):
         swap_instance(parse_catalogue(text))
+
+
+@pytest.mark.parametrize("kind", ["slope", "stairs"])
+def test_slopes_and_stairs_are_their_own_mirror_images(kind):
+    """Of noise and blocks an instance tells the size alone, which has no side."""
+    ground = Terrain()
+    patches = [n for n, (each, _) in enumerate(ground.patches) if each.name == kind]
+    rng = np.random.default_rng(0)
+    places = rng.uniform(-PERIOD_M / 2, PERIOD_M / 2, (1000, 2))
+    for patch in patches:
+        heights = ground.height_at(places, patch)
+        assert np.ptp(heights) > 0.0
+        np.testing.assert_allclose(
+            ground.height_at(places * (1.0, -1.0), patch), heights, atol=1e-12
+        )
 
 
 def test_catalogue_says_what_the_mirror_image_is():

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from signal import SIGTERM
 from typing import Any
 
@@ -11,6 +12,7 @@ from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.grid_plan import (
     Checked,
     check_checkpoints,
+    check_devices,
     check_evaluations,
     check_runs,
     choose_runs,
@@ -20,7 +22,7 @@ from horizon_rl.cli.grid_plan import (
 )
 from horizon_rl.cli.grid_screen import GridScreen
 from horizon_rl.cli.stopping import Terminated, graceful_stop
-from horizon_rl.grid.execution import Connection, Told, check_resources, execute
+from horizon_rl.grid.execution import Told, Workers, check_resources, execute
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
 from horizon_rl.grid.study_file import StudyFile, load_study
@@ -39,6 +41,7 @@ def run(cmd: GridCmd) -> None:
     every = check_runs(study, str(cmd.study))
     runs = choose_runs(every, cmd.only)
     check_checkpoints(study, runs, bring_back=cmd.bring_back)
+    check_devices(cmd, runs)
     folder = GridFolder(cmd.out or LOGS / "grid" / cmd.study.stem)
     if cmd.dry_run:
         print_cost(cmd, study, runs, folder)
@@ -128,16 +131,18 @@ def _execute(
                 continue
             try:
                 words = _take_in(told, by_name[told.name], study, folder, progress)
-            except (InputError, OSError) as error:  # A full disk, say: others go on.
-                why = getattr(error, "strerror", None) or error
-                reason = f"cannot keep its files in {folder.path}: {why}"
+            except (InputError, OSError) as error:  # The other runs go on.
+                reason = str(error)
+                if isinstance(error, OSError):  # A full disk, say.
+                    why = error.strerror or error
+                    reason = f"cannot keep its files in {folder.path}: {why}"
                 progress.failed[told.name], words = reason, f"failed: {reason}"
             if words:
                 screen.say(f"{told.name}: {words}")
     return stop.signal
 
 
-def _connect(cmd: GridCmd) -> Connection:
+def _connect(cmd: GridCmd) -> AbstractContextManager[Workers]:
     """Return what connects to the workers: this machine's own, or a cluster's."""
     if not cmd.address:
         from horizon_rl.grid.local import use_this_machine

@@ -13,7 +13,7 @@ from horizon_rl.cli.parse import parse, read_settings
 from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.cost import estimate_cost, measure_speed
 from horizon_rl.grid.folder import GridFolder
-from horizon_rl.grid.local import ROUNDING, gpu_names
+from horizon_rl.grid.local import capacity, gpu_names
 from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
 from horizon_rl.runs.budget import Budget
 from horizon_rl.show.numbers import show_count, show_duration
@@ -112,6 +112,18 @@ def check_checkpoints(
             )
 
 
+def check_devices(cmd: GridCmd, runs: Sequence[Checked]) -> None:
+    """Refuse devices that a grid cannot give to a run."""
+    for checked in runs:
+        device, problem = checked.cmd.device, ""
+        if device.startswith("cuda:"):
+            problem = "a grid chooses the GPU; take cuda"
+        elif device == "cuda" and cmd.gpus == 0.0:
+            problem = "it needs a share of a GPU, not --gpus 0"
+        if problem:
+            raise InputError(f"run {checked.plan.name}: device {device}: {problem}")
+
+
 def _catalogue_flag(checked: Checked) -> tuple[str, ...]:
     catalogue = checked.cmd.catalogue
     return ("--catalogue", str(catalogue)) if catalogue else ()
@@ -145,7 +157,8 @@ def print_cost(
         if speed:
             line += f" at {speed:,.0f} steps/s a run ({source})"
         if most := _side_by_side(cmd, runs):
-            line += f"; {show_duration(cost.run_s / most)} with {most} side by side"
+            least = max(cost.run_s / most, cost.longest_s)
+            line += f"; {show_duration(least)} with {most} side by side"
         lines.append(line)
     print("\n".join(lines), flush=True)
 
@@ -156,8 +169,7 @@ def _side_by_side(cmd: GridCmd, runs: Sequence[Checked]) -> int:
         return 0
     gpus = len(gpu_names()) if any(c.cmd.device != "cpu" for c in runs) else 0
     share = max(gpu_share(cmd, checked.cmd, gpus > 0) for checked in runs)
-    most = num_workers(cmd)
-    return min(most, gpus * int(1.0 / share + ROUNDING)) if share else most
+    return min(len(runs), capacity(num_workers(cmd), gpus, share))
 
 
 def num_workers(cmd: GridCmd) -> int:
@@ -168,12 +180,7 @@ def gpu_share(cmd: GridCmd, train: TrainCmd, has_gpus: bool) -> float:
     """Return how much of a GPU a run takes."""
     if train.device == "cpu":
         return 0.0
-    if train.device.startswith("cuda:"):
-        raise InputError(f"device {train.device}: a grid chooses the GPU; take cuda")
     if cmd.worlds_per_gpu:
         return min(1.0, train.cfg.num_envs / cmd.worlds_per_gpu)
     asks = train.device != "auto" or has_gpus
-    share = cmd.gpus if cmd.gpus is not None else float(asks)
-    if train.device != "auto" and not share:
-        raise InputError(f"device {train.device} needs a share of a GPU, not --gpus 0")
-    return share
+    return cmd.gpus if cmd.gpus is not None else float(asks)

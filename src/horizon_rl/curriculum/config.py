@@ -77,12 +77,12 @@ class Plan:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Name the parameters of every group that can be widened: no constants."""
+        """Name the parameters of every group that levels widen."""
         return {
             group.name: tuple(
                 f"{group.name}.{parameter.name}"
                 for parameter in group.parameters
-                if parameter.limit.width > 0.0
+                if parameter.limit != parameter.baseline
             )
             for group in self.catalogue.groups
         }

@@ -146,7 +146,7 @@ def check_plan(plan: Plan, groups: Sequence[str]) -> None:
         )
     if constant := [group for group in groups if not known[group]]:
         raise InputError(
-            f"nothing to widen in {', '.join(constant)}: limits have no width"
+            f"nothing to widen in {', '.join(constant)}: limits are the baselines"
         )
 
 

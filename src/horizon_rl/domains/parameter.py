@@ -8,7 +8,7 @@ from horizon_rl.support.errors import InputError
 
 Power = Annotated[float, Within(-10.0, 10.0)]
 Place = Annotated[int, Within(-1024, 1024)]
-"""Number of a draw, from 1; below 0, of one that turns around."""
+"""Number of a draw, from 1; below 0, of one that changes sign."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Parameter(Bounded):
     effect: str = ""
     """What applies it, FILE.py:NAME or MODULE:NAME; empty: the package itself does."""
     mirror: Annotated[tuple[Place, ...], Within(0, 1024)] | None = None
-    """Which draw each one is where left and right are swapped, with a minus if it turns
-    around: [1, -2, 3] is a force. Repeated for further draws; empty: there is no such
-    image. Without it a single draw that is never below 0 stays; of others it is unknown."""
+    """Which draw each one is where left and right are swapped, with a minus if it changes
+    sign: [1, -2, 3] is a force. Repeated for further draws; empty: there is no such
+    image. Without it a single draw that is never below 0, and widens, stays; of others it is unknown."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -17,6 +17,8 @@ class Cost:
     """Runs with no limit of env steps, nor of minutes."""
     run_s: float | None
     """Seconds of all runs, one after the other; None where nobody knows their speed."""
+    longest_s: float
+    """Seconds of the longest of those whose speed is known."""
 
 
 def estimate_cost(budgets: Sequence[Budget], steps_per_s: float | None) -> Cost:
@@ -27,6 +29,7 @@ def estimate_cost(budgets: Sequence[Budget], steps_per_s: float | None) -> Cost:
         env_steps=sum(b.steps for b in budgets),
         unlimited=sum(not (b.steps or b.minutes) for b in budgets),
         run_s=sum(known) if len(known) == len(budgets) else None,
+        longest_s=max(known, default=0.0),
     )
 
 

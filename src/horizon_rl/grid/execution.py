@@ -5,11 +5,10 @@ how it goes on) is `horizon train`'s.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from horizon_rl.grid.job import BAD_INPUT, Ended, Job, Message
+from horizon_rl.grid.job import BAD_INPUT, INTERRUPTED, Ended, Job, Message
 from horizon_rl.support.errors import InputError
 
 RECEIVE_S = 0.5
@@ -50,9 +49,6 @@ class Workers(Protocol):
     def stop(self) -> None:
         """Begin no more jobs; those under way end after their iteration."""
         ...
-
-
-Connection = AbstractContextManager[Workers]
 
 
 def check_resources(workers: Workers, jobs: Sequence[Job]) -> None:
@@ -120,10 +116,14 @@ def execute(
             name, message = told.name, told.message
             if isinstance(message, Ended):
                 job = under_way.pop(name)
+                if is_stopped() and message.code in INTERRUPTED:
+                    # A scheduler's signal reaches the runs before we pass it on.
+                    message = replace(message, standing="stopped")
+                    told = Told(name, message)
                 may_retry = message.code != BAD_INPUT and not is_given_up(name)
                 if message.standing == "failed" and may_retry:
                     deaths[name].append(num_phases(name))
-                    if not was_stopped and should_retry(deaths[name], retries):
+                    if not is_stopped() and should_retry(deaths[name], retries):
                         under_way[name] = job
                         submit(job)
                         told = Told(name, message, retried=True)

@@ -130,7 +130,7 @@ def run_job(
                 if job.away and isinstance(message, Ended) and log.exists():
                     yield Files(None, log.read_bytes())
                 yield message
-        except InputError as error:  # Files are damaged, say, and will be.
+        except InputError as error:  # Damaged files, say, which stay damaged.
             code = 1 if isinstance(error.__cause__, OSError) else BAD_INPUT
             yield Ended(standing="failed", code=code, reason=str(error))
 

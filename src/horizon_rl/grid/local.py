@@ -29,6 +29,7 @@ class LocalWorkers:
     def __init__(self, num_workers: int, gpu_names: Sequence[str]):
         self._changed, self._stopped = Condition(), Event()
         self._waiting: list[tuple[Job, bytes | None]] = []
+        self._begun: set[str] = set()
         self._free_gpus = dict.fromkeys(gpu_names, 1.0)
         self._told: SimpleQueue[Told] = SimpleQueue()
         for _ in range(num_workers):
@@ -41,7 +42,9 @@ class LocalWorkers:
 
     def submit(self, job: Job, files: bytes | None) -> None:
         with self._changed:
-            self._waiting.append((job, files))
+            # A run that died goes on before others begin.
+            place = 0 if job.name in self._begun else len(self._waiting)
+            self._waiting.insert(place, (job, files))
             self._changed.notify_all()
 
     def receive(self) -> list[Told]:
@@ -67,7 +70,7 @@ class LocalWorkers:
                 if gpu:
                     self._free_gpus[gpu] += job.gpus
                 self._changed.notify_all()
-            # Once all of it is over: whoever hears of it may do the job again.
+            # Told last: the job may be submitted again at once.
             self._told.put(Told(job.name, ended))
 
     def _take(self) -> tuple[Job, bytes | None, str | None] | None:
@@ -78,6 +81,7 @@ class LocalWorkers:
                     gpu = find_gpu(self._free_gpus, job.gpus) if job.gpus else None
                     if gpu or not job.gpus or self._stopped.is_set():
                         del self._waiting[k]
+                        self._begun.add(job.name)
                         if gpu:
                             self._free_gpus[gpu] -= job.gpus
                         return job, files, gpu
@@ -110,6 +114,12 @@ def find_gpu(free: Mapping[str, float], asked: float) -> str | None:
     """Return the GPU that has most left, if that is enough."""
     most = max(free, key=free.__getitem__)
     return most if free[most] >= asked - ROUNDING else None
+
+
+def capacity(num_workers: int, num_gpus: int, share: float) -> int:
+    """Return how many runs go side by side that take this share of a GPU each."""
+    fit = num_gpus * int(1.0 / share + ROUNDING) if share else num_workers
+    return min(num_workers, fit)
 
 
 def gpu_names() -> Sequence[str]:

@@ -117,7 +117,7 @@ def ask_to_stop(child: subprocess.Popen[bytes]) -> None:
 
 def _environment(job: "Job", scratch: Path) -> Mapping[str, str]:
     threads = str(job.cpus)
-    # Without a share it sees none.
+    # Without a share it sees no GPU.
     gpu = job.visible_gpu if job.gpus else ""
     return {
         **os.environ,

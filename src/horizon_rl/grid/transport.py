@@ -11,6 +11,7 @@ from pathlib import Path
 
 from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.support.durable import ASIDE, write_file
+from horizon_rl.support.errors import InputError
 
 LISTING = "files.json"
 """What the run consists of; files that the copy has beyond it go."""
@@ -56,17 +57,20 @@ def pack(
 
 def unpack(data: bytes, run: Path) -> None:
     """Bring a copy of a run up to date."""
-    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
-        contents = {
-            member.name: opened.read()
-            for member in tar
-            if (opened := tar.extractfile(member))
-        }
-    named = set(json.loads(contents.pop(LISTING)))
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            contents = {
+                member.name: opened.read()
+                for member in tar
+                if (opened := tar.extractfile(member))
+            }
+        named = set(json.loads(contents.pop(LISTING)))
+    except (tarfile.TarError, KeyError, ValueError) as error:
+        raise InputError(f"files of {run.name} arrived damaged: {error}") from error
     for name, content in contents.items():
         file = run / name.removeprefix("run/")
         if ".." in file.relative_to(run).parts:
-            raise ValueError(f"{name} lies outside of the run")
+            raise InputError(f"{name} lies outside of the run")
         file.parent.mkdir(parents=True, exist_ok=True)
         write_file(file, content)
     for file in [f for f in run.rglob("*") if f.is_file()]:

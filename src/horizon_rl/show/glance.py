@@ -60,12 +60,11 @@ def glance_table(models: Sequence[Record], draw: Draw) -> Table:
 
 
 def check_scenarios(evaluations: Sequence[Record]) -> None:
-    """Refuse to compare policies that met different scenarios under one name."""
+    """Refuse to compare policies in suites of one name that are not the same."""
     suites = sorted({found["suite"]["hash"][:12] for found in evaluations})
     if len(suites) > 1:
         raise InputError(
-            f"these are of different scenarios, suites {' and '.join(suites)}: take "
-            "fewer cells"
+            f"suites {' and '.join(suites)} differ in some column: take fewer cells"
         )
 
 

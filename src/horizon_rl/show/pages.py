@@ -11,7 +11,6 @@ test checks that every page is what its records make of it.
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,17 @@ SHIPPED = "models"
 """In place of a file: the policies that come with the package."""
 OF_POLICIES = ("success", "close", "glance")
 """Kinds of table that need evaluations alone, not the runs."""
+OF_SUITE = ("cells", "suite", "severity", "draw", "mark")
+KEYS = {
+    "success": OF_SUITE,
+    "close": OF_SUITE,
+    "coverage": ("cells",),
+    "cost": ("cells", "suite", "severity", "draw", "column", "figure"),
+    "core": ("cells", "suite", "severity", "draw"),
+    "diagnostic": ("cells",),
+    "glance": ("cells", "draw"),
+}
+"""What a block may choose, by its kind."""
 
 
 def fill_page(text: str, root: Path, source: str = "page") -> str:
@@ -110,18 +120,19 @@ def _read(words: list[str], root: Path) -> tuple[str, Sequence[Record], Choice]:
     if kind not in KINDS:
         raise InputError(unknown("kind of table", kind, KINDS))
     given = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    known = [field.name for field in fields(Choice)]
     for key in given:
-        if key not in known:
-            raise InputError(unknown("key", key, known))
+        if key not in KEYS[kind]:
+            raise InputError(unknown(f"key of {kind}", key, KEYS[kind]))
     choice = decode(Choice, {k: _value(k, text) for k, text in given.items()})
-    if choice.figure and (kind != "cost" or not choice.figure.endswith(".png")):
-        raise InputError("accepted: figure=FILE.png, of cost alone")
-    if file == SHIPPED and kind in OF_POLICIES:
-        return kind, _shipped(), choice
-    if file == SHIPPED or kind == "glance":
+    if choice.figure and not choice.figure.endswith(".png"):
+        raise InputError("accepted: figure=FILE.png")
+    if kind == "glance" and file != SHIPPED:
+        raise InputError(f"glance is of {SHIPPED} alone, in place of the file")
+    if file != SHIPPED:
+        return kind, read_collected(root / file), choice
+    if kind not in OF_POLICIES:
         raise InputError(f"accepted of {SHIPPED}: {', '.join(OF_POLICIES)}")
-    return kind, read_collected(root / file), choice
+    return kind, _shipped(), choice
 
 
 def _value(key: str, text: str) -> str | float:

@@ -54,21 +54,24 @@ class Choice:
 
     def evaluations(self, records: Sequence[Record]) -> Sequence[Record]:
         """Return their evaluations in the suite asked for, one of every run."""
-        found = [
-            {
-                **mine[0],
-                "columns": {k: v for e in mine for k, v in e["columns"].items()},
-            }
+        fitting = [
+            [e for e in record["evaluations"] if self.fits(e)]
             for record in self.records(records)
-            if (mine := [e for e in record["evaluations"] if self.fits(e)])
         ]
+        found = list(filter(None, fitting))
         if not found:
             raise InputError(
                 f"no evaluation in {self.suite} ({self.draw}) at severity {self.severity}"
                 + (f" and mark {self.mark:g}" if self.mark else "")
             )
-        check_scenarios(found)
-        return found
+        check_scenarios([e for mine in found for e in mine])
+        return [
+            {
+                **mine[0],
+                "columns": {k: v for e in mine for k, v in e["columns"].items()},
+            }
+            for mine in found
+        ]
 
     def reached(self, record: Record, mark: float) -> tuple[int, float] | None:
         """Return a run's env steps and success at a mark: the area, where it has one."""
@@ -177,6 +180,11 @@ def diagnostics_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     return [diagnostic_table(pool(phases, len(chosen), left_out))]
 
 
+def at_a_glance(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """A row of means for every policy."""
+    return [glance_table(choice.records(records), choice.draw)]
+
+
 KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "success": success_table,
     "close": close_table,
@@ -184,9 +192,7 @@ KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "cost": cost_table,
     "core": core_search_tables,
     "diagnostic": diagnostics_table,
-    "glance": lambda records, choice: [
-        glance_table(choice.records(records), choice.draw)
-    ],
+    "glance": at_a_glance,
 }
 
 

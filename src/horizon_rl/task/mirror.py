@@ -21,7 +21,7 @@ class Swap(NamedTuple):
 
 
 def _swap_joints() -> Swap:
-    """A joint is that of the other side's leg; hips, about the x axis, turn around."""
+    """A joint is that of the other side's leg; hips, about the x axis, change sign."""
     order, sign = [], []
     for name in JOINT_NAMES:
         leg, kind = name.split("_")
@@ -53,19 +53,22 @@ def join(parts: Iterable[tuple[Sequence[int], Sequence[float]]]) -> Swap:
 def swap_instance(catalogue: Catalogue) -> Swap:
     """Return how an instance looks in the mirror, in the order of `privileged_numbers`.
 
-    A limit range is mapped to [-1, 1]: to turn a number around turns a quantity around
+    A limit range is mapped to [-1, 1]: to change a number's sign changes the quantity's
     where that range is symmetric about 0. A parameter without an image is refused.
     """
     parts = [([0], [1.0])] * len(BODY_DESCRIPTORS)
     for name, parameter in catalogue.parameters.items():
         draws, limit, places = parameter.draws, parameter.limit, parameter.mirror
         if places is None:
-            places = (1,) if draws == 1 and limit.low >= 0.0 else ()
+            # One that no level widens is a choice, whose order means nothing.
+            widens = parameter.baseline != limit
+            places = (1,) if draws == 1 and limit.low >= 0.0 and widens else ()
         problem = ""
-        if not places or draws % len(places):
+        # To repeat `[1]` would say that no draw of twelve joints has a side.
+        if not places or draws % len(places) or draws > len(places) == 1:
             problem = "the catalogue gives no mirror image of it"
         elif min(places) < 0 and limit.low != -limit.high:
-            problem = f"it turns around, and its limit {limit} is not symmetric about 0"
+            problem = f"it changes sign, and its limit {limit} is not symmetric about 0"
         if problem:
             raise InputError(
                 f"an oracle that sees {name} cannot be symmetric: {problem}; accepted: "
