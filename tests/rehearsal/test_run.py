@@ -106,7 +106,7 @@ def test_ways_to_learn_are_no_curricula_to_rehearse(method):
 def test_groups_in_which_nothing_can_be_widened_are_refused():
     still = parse_catalogue(STILL)
     for method in ("horizon", "scalar-adr", "paper"):
-        with pytest.raises(InputError, match="nothing to widen in mass: limits have"):
+        with pytest.raises(InputError, match="nothing to widen in mass: limits are"):
             RehearsalCfg(method=method).make_method(still)
         RehearsalCfg(method=method, groups="disturbance").make_method(still)
     RehearsalCfg(method="fixed").make_method(still)

@@ -20,18 +20,19 @@ def test_other_methods_with_every_group_fixed_are_refused(method, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_groups_in_which_nothing_can_be_widened_are_refused():
-    still = parse_catalogue("""
+@pytest.mark.parametrize("mass", ["[1.0, 1.0]", "[0.4, 5.0]"])
+def test_groups_in_which_nothing_can_be_widened_are_refused(mass):
+    still = parse_catalogue(f"""
     extends = "paper"
     [groups.mass.parameters.scale]
-    baseline = [1.0, 1.0]
-    limit = [1.0, 1.0]
+    baseline = {mass}
+    limit = {mass}
     [groups.disturbance.parameters.external_force]
     baseline = [0.0, 0.0]
     limit = [0.0, 0.0]
     """)
     for method in ("horizon", "paper", "scalar-adr", "joint"):
-        with pytest.raises(InputError, match="nothing to widen in mass: limits have"):
+        with pytest.raises(InputError, match="nothing to widen in mass: limits are"):
             tiny(method=method).make_method(still)
         tiny(method=method, groups="disturbance").make_method(still)
     tiny(method="fixed", levels="0.5").make_method(still)
