@@ -9,9 +9,18 @@ pytest.importorskip("torch")
 from horizon_rl.domains import InRanges, Range, paper_catalogue
 from horizon_rl.physics import CpuBackend, sample_pool
 from horizon_rl.robots import build_robot, load_preset
-from horizon_rl.task import NoiseCfg, TaskCfg, VelocityEnv, draw_scenarios
+from horizon_rl.task import (
+    NoiseCfg,
+    RewardCfg,
+    TaskCfg,
+    VelocityEnv,
+    draw_scenarios,
+)
 
 QUIET = NoiseCfg(angular_velocity=0, gravity=0, joint_position=0, joint_velocity=0)
+
+
+PAPERS = RewardCfg()
 
 
 @pytest.fixture(scope="session")
@@ -21,10 +30,10 @@ def go2():
 
 @pytest.fixture
 def make_env(go2):
-    def make(num_envs: int = 4, velocity_weight: float = 1.0, **changes) -> VelocityEnv:
+    def make(num_envs: int = 4, rewards: RewardCfg = PAPERS, **changes) -> VelocityEnv:
         cfg = TaskCfg(**{"noise": QUIET, **changes})
         backend = CpuBackend(go2, num_envs)
-        return VelocityEnv(backend, cfg, velocity_weight=velocity_weight)
+        return VelocityEnv(backend, cfg, rewards=rewards)
 
     return make
 

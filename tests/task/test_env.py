@@ -14,6 +14,7 @@ from horizon_rl.task import (
     NUM_ACTOR,
     CommandCfg,
     NoiseCfg,
+    RewardCfg,
     TaskCfg,
     VelocityEnv,
 )
@@ -389,9 +390,9 @@ def test_rsl_rl_trains_on_it(make_env, make_scenarios):
     assert all(torch.isfinite(p).all() for p in after)
 
 
-def test_velocity_weight_reaches_the_reward(make_env, make_scenarios):
+def test_weights_reach_the_reward(make_env, make_scenarios):
     def reward(weight):
-        env = make_env(velocity_weight=weight)
+        env = make_env(rewards=RewardCfg(linear_velocity=weight))
         begin(env, make_scenarios(env.cfg))
         return env.step(torch.zeros(4, 12))[1]
 

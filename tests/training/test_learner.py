@@ -7,6 +7,7 @@ from small_runs import STORM, tiny
 from horizon_rl.domains.distribution import AtLevels
 from horizon_rl.learning import state_tensors
 from horizon_rl.physics import CpuBackend
+from horizon_rl.task import RewardCfg
 from horizon_rl.training.learner import TorchLearner
 from horizon_rl.training.worlds import SimulatedWorlds
 
@@ -25,9 +26,10 @@ def test_nan_in_one_world_does_not_reach_the_weights():
     assert backend.counters.unhealthy == 1
 
 
-def test_velocity_weight_is_that_of_the_training_worlds():
+def test_rewards_are_those_of_the_training_worlds():
     def reward(weight: float) -> torch.Tensor:
-        worlds = SimulatedWorlds(tiny(velocity_weight=weight), STORM, "cpu")
+        cfg = tiny(rewards=RewardCfg(linear_velocity=weight))
+        worlds = SimulatedWorlds(cfg, STORM, "cpu")
         worlds.begin(0, AtLevels({}))
         return worlds.env.step(torch.zeros(worlds.env.num_envs, 12))[1]
 

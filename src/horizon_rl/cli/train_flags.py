@@ -29,7 +29,6 @@ ADVANCED = (
     *("catalogue", "table", "wandb", "film", "num_bodies", "rows_per_env", "window"),
     *("phase_iterations", "probe_scenarios", "anchor_scenarios", "scout_scenarios"),
     *("stagger", "rollback_rate", "linear_phases", "keep_checkpoints"),
-    "velocity_weight",
 )
 
 SMOKE_TABLE = 4

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from horizon_rl.task.config import CommandCfg as CommandCfg
     from horizon_rl.task.config import NoiseCfg as NoiseCfg
     from horizon_rl.task.config import PushCfg as PushCfg
+    from horizon_rl.task.config import RewardCfg as RewardCfg
     from horizon_rl.task.config import TaskCfg as TaskCfg
     from horizon_rl.task.env import NUM_ACTIONS as NUM_ACTIONS
     from horizon_rl.task.env import VelocityEnv as VelocityEnv

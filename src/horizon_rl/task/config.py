@@ -5,11 +5,12 @@ from math import sqrt
 from typing import Annotated
 
 from horizon_rl.physics.rates import CONTROL_DT
-from horizon_rl.support.bounds import Amount, Bounded, Share, Within
+from horizon_rl.support.bounds import HUGE, Amount, Bounded, Share, Within
 from horizon_rl.support.errors import InputError
 
 Seconds = Annotated[float, Within(CONTROL_DT, 1e6)]
 """A control step at least."""
+Weight = Annotated[float, Within(-HUGE, HUGE)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,40 @@ class NoiseCfg(Bounded):
     """rad"""
     joint_velocity: Amount = 1.5
     """rad/s"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardCfg(Bounded):
+    """Weights of the reward's terms, below 0 for what costs; docs/task.md has the terms."""
+
+    linear_velocity: Weight = 1.25
+    """exp(-e^2 / 0.25), e the error of the horizontal velocity, m/s."""
+    yaw_velocity: Weight = 1.25
+    """The same of the yaw rate, rad/s."""
+    vertical_velocity: Weight = -2.0
+    """Its square."""
+    roll_pitch_velocity: Weight = -0.05
+    """The square of both rates."""
+    action_rate: Weight = -0.02
+    """The square of the change of action."""
+    feet_air_time: Weight = 0.2
+    """Of every foot that lands: how much longer than 0.5 s it was in the air."""
+    flat_orientation: Weight = -2.5
+    """The square of the trunk's tilt, as gravity shows it."""
+    hip_deviation: Weight = -0.4
+    """Hips' distance from the default pose."""
+    thigh_calf_deviation: Weight = -0.04
+    """Thighs' and calves' distance from the default pose."""
+    base_height: Weight = -5.0
+    """The square of the distance from the standing height."""
+    action_smoothness: Weight = -0.02
+    """The size of the change of action."""
+    joint_power: Weight = -2.0e-5
+    """Power of the joints for each kg."""
+    torque: Weight = -2.0e-4
+    """The square of the torques, in the body's unit."""
+    joint_acceleration: Weight = -2.5e-7
+    """The square of the joints' accelerations, in the body's unit."""
 
 
 @dataclass(frozen=True, kw_only=True)

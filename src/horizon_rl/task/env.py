@@ -16,7 +16,7 @@ from tensordict import TensorDict
 
 from horizon_rl.physics import CONTROL_DT, Backend
 from horizon_rl.support.graphs import Recorded, compiled
-from horizon_rl.task.config import TaskCfg
+from horizon_rl.task.config import RewardCfg, TaskCfg
 from horizon_rl.task.episodes import EpisodeRecorder
 from horizon_rl.task.noise import fold_seed, random_rows
 from horizon_rl.task.observations import Motion, observe, observe_motion
@@ -28,6 +28,7 @@ from horizon_rl.task.table import WorldTable
 NUM_ACTIONS = 12
 CONTACT_FORCE = 1.0
 """Normal force, N, from which a foot or the trunk counts as touching the ground."""
+PAPERS_REWARDS = RewardCfg()
 DELAY = "action_delay"
 """The pool's signal, [rows] s, that delays actions; without it they arrive at once."""
 
@@ -44,7 +45,7 @@ class VelocityEnv:
         compiles: bool = False,
         keeps_final: bool = False,
         around_physics: Callable[[], AbstractContextManager[object]] = nullcontext,
-        velocity_weight: float = 1.0,
+        rewards: RewardCfg = PAPERS_REWARDS,
     ):
         """Wrap a backend; `begin` must follow before the first step.
 
@@ -57,13 +58,13 @@ class VelocityEnv:
             compiles: On a GPU, compile what is done between two calls of the backend.
             keeps_final: Whether `final_observations` are computed in every step.
             around_physics: Returns what is entered while the backend steps.
-            velocity_weight: Of the reward, see `total_reward`.
+            rewards: Weights of the reward's terms.
         """
         n, device = backend.num_worlds, backend.device
         self.backend, self.cfg = backend, cfg
         self._endless, self._compiles = endless, compiles
         self._keeps_final, self._around_physics = keeps_final, around_physics
-        self._velocity_weight = velocity_weight
+        self._rewards = rewards
         self.action_scale = cfg.action_scale
         """A policy may bring its own, before `begin` or, on the CPU, at any time."""
         self.num_envs, self.num_actions, self.device = n, NUM_ACTIONS, device
@@ -257,7 +258,7 @@ class VelocityEnv:
                 world=self._table,
             ),
             CONTROL_DT,
-            self._velocity_weight,
+            self._rewards,
         )
         # The numbers of an unhealthy world must not reach the learner.
         self._reward.copy_(reward.masked_fill(~state.healthy, 0.0))

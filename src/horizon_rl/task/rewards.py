@@ -1,9 +1,10 @@
-"""Rewards: the paper's table of terms and weights."""
+"""Rewards: the paper's table of terms; their weights are settings, `RewardCfg`."""
 
 from dataclasses import dataclass
 
 import torch
 
+from horizon_rl.task.config import RewardCfg
 from horizon_rl.task.observations import Motion
 from horizon_rl.task.table import WorldTable
 
@@ -18,24 +19,6 @@ MIN_STEPPING_SPEED = 0.1
 
 JOINTS_OF_A_LEG = 3
 """Hip, thigh, calf, leg after leg."""
-
-WEIGHTS = {
-    "linear_velocity": 1.25,
-    "yaw_velocity": 1.25,
-    "vertical_velocity": -2.0,
-    "roll_pitch_velocity": -0.05,
-    "action_rate": -0.02,
-    "feet_air_time": 0.2,
-    "flat_orientation": -2.5,
-    "hip_deviation": -0.4,
-    "thigh_calf_deviation": -0.04,
-    "base_height": -5.0,
-    "action_smoothness": -0.02,
-    "joint_power": -2.0e-5,
-    "torque": -2.0e-4,
-    "joint_acceleration": -2.5e-7,
-}
-"""By term; the reward of a step is their weighted sum times the control step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +72,9 @@ def reward_terms(s: Step) -> dict[str, torch.Tensor]:
     }
 
 
-def total_reward(step: Step, dt: float, velocity_weight: float = 1.0) -> torch.Tensor:
-    """Return the reward of one control step, [n].
-
-    Args:
-        step: What happened.
-        dt: How long it took, s.
-        velocity_weight: Factor on the weight of following the linear velocity.
-    """
+def total_reward(step: Step, dt: float, weights: RewardCfg) -> torch.Tensor:
+    """Return the reward of one control step that took dt seconds, [n]."""
     reward = torch.zeros_like(step.world.mass)
     for name, term in reward_terms(step).items():
-        factor = velocity_weight if name == "linear_velocity" else 1.0
-        reward += factor * WEIGHTS[name] * term
+        reward += getattr(weights, name) * term
     return reward * dt

@@ -21,7 +21,6 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import SCORE
 from horizon_rl.learning import LearnerCfg
 from horizon_rl.support.bounds import (
-    Amount,
     Count,
     CountOrNone,
     EnvSteps,
@@ -31,7 +30,7 @@ from horizon_rl.support.bounds import (
     Within,
 )
 from horizon_rl.support.errors import InputError, require
-from horizon_rl.task import TaskCfg
+from horizon_rl.task import RewardCfg, TaskCfg
 
 MIN_EPISODES_A_PHASE = 2.5
 """Least length of a phase, in longest episodes. Of its episodes only those count that
@@ -105,13 +104,12 @@ class TrainCfg(MethodCfgs):
     minutes: Annotated[float, Within(0.0, 1e8)] = 0.0
     """Budget: minutes; 0 is no limit. A phase that was begun is finished. On the command
     line, minutes without --steps mean no limit of env steps."""
-    velocity_weight: Amount = 1.0
-    """Factor on the reward for following the commanded linear velocity; 1 is the paper's.
-    Where physics is hard a robot that creeps falls less: more keeps it going."""
     curriculum: CurriculumCfg = field(default_factory=CurriculumCfg)
     """Gates and budget of every method; how the paper's frontiers advance and retreat."""
     task: TaskCfg = field(default_factory=TaskCfg)
     """The task."""
+    rewards: RewardCfg = field(default_factory=RewardCfg)
+    """Weights of the reward's terms; the paper's."""
     learner: LearnerCfg = field(default_factory=LearnerCfg)
     """Networks and algorithm."""
 

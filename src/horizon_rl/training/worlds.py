@@ -266,7 +266,7 @@ class SimulatedWorlds(Worlds):
             self.cfg.task,
             max_records,
             compiles=compiles,
-            velocity_weight=self.cfg.velocity_weight,
+            rewards=self.cfg.rewards,
         )
 
 
