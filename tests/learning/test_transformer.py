@@ -191,10 +191,11 @@ def test_policy_has_its_own_past_and_leaves_the_actor_alone():
     policy.act(groups(torch.randn(3, 5)))
     policy.reset(torch.ones(2, dtype=torch.bool))  # Another number of worlds.
     means = torch.stack([policy.act(groups(inputs)) for inputs in raw])
-    torch.testing.assert_close(means, expected, rtol=1e-5, atol=1e-6)
+    # Equal but for rounding, which depends on the CPU.
+    torch.testing.assert_close(means, expected, rtol=1e-5, atol=1e-5)
     # The actor goes on where it was.
     later = act_in_steps(actor, raw[20:], never[20:])
-    torch.testing.assert_close(later, expected[20:], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(later, expected[20:], rtol=1e-5, atol=1e-5)
     for name, value in actor.state_dict().items():
         assert torch.equal(value, state[name])
 
