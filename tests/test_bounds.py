@@ -24,6 +24,7 @@ import pytest
 pytest.importorskip("torch")
 
 from horizon_rl.cli import COMMANDS, HEAVY, main
+from horizon_rl.curriculum import AdrCfg
 from horizon_rl.domains import Parameter, Range
 from horizon_rl.evaluation.suite_file import SuiteTable
 from horizon_rl.grid.study_file import StudyFile
@@ -126,6 +127,11 @@ def test_number_has_bounds_and_is_refused_beyond_them(kind, name, hint):
             value = {"mass": bad}
         with pytest.raises(InputError, match=rf"\b{name}(\.mass)? is .*; accepted: "):
             check_bounds(make(kind, **{name: value}))
+
+
+def test_words_that_are_none_of_those_accepted_are_refused():
+    with pytest.raises(InputError, match="unit is 'body'; accepted: group, parameter"):
+        AdrCfg(unit="body")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

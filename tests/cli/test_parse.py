@@ -158,3 +158,10 @@ def test_what_a_file_does_not_name_is_taken_as_it_is():
     # Not even checked again: grids read thousands of runs.
     with patch.object(type(usual.task), "__post_init__", side_effect=AssertionError):
         assert read_settings(train_flags, TrainCmd, given).cfg == found
+
+
+def test_number_out_of_bounds_is_named_by_the_flag_that_gave_it(capsys):
+    assert main(["train", "--learner.ppo.gamma", "2"]) == 2
+    assert "--learner.ppo.gamma is 2; accepted: " in capsys.readouterr().err
+    assert main(["train", "--learner.ppo.gamma=nan", "--steps", "9"]) == 2
+    assert "--learner.ppo.gamma is nan; accepted: " in capsys.readouterr().err

@@ -258,3 +258,9 @@ def test_bad_settings(args, message, capsys, run):
     extra = () if "--compare" in args else ("--run", str(run))
     assert message in bad(capsys, *args, *extra)
     assert not (run / "journal.jsonl").exists()
+
+
+def test_settings_that_the_method_does_not_read_are_said(run, capsys):
+    args = ["--method", "fixed", "--leap.recovery", "0.3", "--curriculum.max-phases=2"]
+    assert main(["rehearse", *args, "--run", str(run)]) == 0
+    assert "method fixed does not read --leap.recovery\n" in capsys.readouterr().err

@@ -117,11 +117,12 @@ def test_episodes_that_began_together_count_together():
     assert bounds(curriculum)["mass"] == 0.1
 
 
-def test_ends_of_a_parameter_move_on_their_own():
+def test_ends_of_a_parameter_that_can_move_do_so_on_their_own():
     method = adr(["mass", "contact"], unit="parameter", episodes=2, step=0.1)
     names = [*method.bounds]
     assert names[:2] == ["mass.scale.low", "mass.scale.high"]
-    assert len(names) == 2 * (1 + len(PAPER["contact"].parameters))
+    # Restitution is never below 0: one end. Mass, and friction twice, have two.
+    assert len(names) == 7 and "contact.restitution.low" not in names
     curriculum = Curriculum(["mass", "contact"], method)
     low, high, third = (1.0,), (2.0,), (3.0,)
     curriculum.tell(evidence(*[(high, 1.0)] * 2, (low, 1.0), *[(third, 1.0)] * 2))
@@ -320,3 +321,11 @@ def test_it_narrows_again_when_the_learner_gets_worse():
     assert max(levels[:16]) == levels[15] == pytest.approx(0.8, abs=0.11)
     assert levels[-1] == pytest.approx(0.35, abs=0.11)
     assert any(after < before for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("mark", [-1.0, 0.5, 3.0])
+def test_marks_of_no_bound_are_refused(mark):
+    curriculum = Curriculum(GROUPS, adr(episodes=1, step=0.1))
+    with pytest.raises(InputError, match=r"accepted: 1\.\.2, for mass, com, and 0"):
+        curriculum.tell(evidence((MASS, 1.0), ((mark,), 1.0)))
+    assert not curriculum.entries

@@ -101,7 +101,9 @@ def test_a_phase_without_episodes_or_success_changes_nothing(found):
     state = replace(state, succeeded=True)
     state, decision = how.step(state, evidence(state.proposal, limit=-1.0))
     assert state.proposal.shapes == how.start(GROUPS).proposal.shapes
-    assert "0.0% of 400 episodes succeeded: nothing better" in decision.reason
+    assert (
+        "0.0% of 400 episodes succeeded: no success, so no direction" in decision.reason
+    )
     dumps(encode(state))  # No NaN.
 
 
@@ -185,6 +187,10 @@ def test_a_step_of_one_s_own_and_a_short_run():
     assert method(step=0.02).max_step == 0.02
     assert method(phases=2).max_step == 0.5
     assert method(phases=1000).max_step < 1e-4
+    # Without a budget of env steps, as if for 40 updates.
+    assert Doraemon(plan=replace(method().plan, phases=0)).max_step == pytest.approx(
+        method(phases=41).max_step
+    )
 
 
 def test_it_is_chosen_by_its_name():
@@ -206,4 +212,13 @@ def test_without_scipy_the_room_imports_and_the_method_says_what_it_needs():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert found.stdout.startswith("InputError this needs scipy")
-    assert "-e '.[train]'" in found.stdout
+    assert "-e '.[doraemon]'" in found.stdout
+
+
+def test_levels_beyond_the_limit_are_refused():
+    how = method()
+    state = how.start(GROUPS)
+    good = evidence(state.proposal, limit=1.0)
+    values = ((1.2, 0.1), *good.outcomes.values[1:])
+    with pytest.raises(InputError, match=r"a level of 1\.2; accepted: 0\.\.1"):
+        how.step(state, replace(good, outcomes=replace(good.outcomes, values=values)))

@@ -1,9 +1,20 @@
 """Which episodes gate L may judge, worked by hand."""
 
+import math
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from horizon_rl.curriculum import Episodes, Evidence, measure, select_window
+from horizon_rl.curriculum import (
+    Episodes,
+    Evidence,
+    Outcomes,
+    measure,
+    select_window,
+)
+from horizon_rl.support.errors import InputError
 
 
 def episodes(*rows):
@@ -68,3 +79,62 @@ def test_evidence_turns_numpy_scalars_into_plain_ones_and_nan_into_none():
     assert evidence.tracking_error is None
     assert type(evidence.env_steps) is int
     assert type(evidence.checkpoint_error) is float
+
+
+@pytest.mark.parametrize("length", [-0.01, 1.01, 300.0])
+def test_a_length_that_is_no_share_is_refused(length):
+    with pytest.raises(InputError, match=r"length is .* a share of the longest"):
+        Evidence(length=length, tracking_error=0.2)
+
+
+def test_a_mean_of_shares_may_miss_its_end_by_the_last_bit():
+    above, below = math.nextafter(1.0, 2.0), -1e-17
+    assert Evidence(length=above, tracking_error=None).length == above
+    assert Evidence(length=below, tracking_error=None).length == below
+
+
+OUTCOMES = Outcomes(
+    row=(0, 1, 2),
+    length=(1.0, 0.5, 0.0),
+    tracking_error=(0.1, 0.2, 0.3),
+    returns=(-1.0, 0.0, 2.0),
+    values=((0.1, 7.0), (0.2, 8.0), (0.3, 9.0)),
+    world=(4, 5, 4),
+)
+
+
+def test_outcomes_are_plain_numbers_whatever_they_came_as():
+    arrays = {name: np.array(column) for name, column in vars(OUTCOMES).items()}
+    again = Outcomes(**arrays)
+    assert again == OUTCOMES
+    assert {type(x) for x in (*again.row, *again.world)} == {int}
+    assert {type(x) for x in (*again.length, *again.values[0])} == {float}
+
+
+@pytest.mark.parametrize("name", ["length", "tracking_error", "returns", "values"])
+def test_an_episode_with_a_number_that_is_not_finite_is_left_out(name):
+    column = [*getattr(OUTCOMES, name)]
+    column[1] = (0.2, math.inf) if name == "values" else math.nan
+    found = replace(OUTCOMES, **{name: tuple(column)})
+    assert (found.row, found.world, len(found.values)) == ((0, 2), (4, 4), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "problem"),
+    [
+        ("length", (1.0, 300.0, 0.0), "is 300; accepted: 0..1, a share"),
+        ("tracking_error", (0.1, -0.2, 0.3), "is -0.2; accepted: numbers from 0 on"),
+        ("row", (0, 1.5, 2), "is 1.5; accepted: whole numbers, or -1"),
+        ("world", (0, -1, 2), "is -1; accepted: whole numbers from 0 on"),
+        ("length", (1.0, 0.5), "does not fit the 3 entries of outcomes.row"),
+        ("returns", ("a", "b", "c"), "accepted: a number for every episode"),
+        ("values", ((0.1,), (0.2, 1.0), ()), "accepted: as many numbers for every"),
+        ("values", (0.1, 0.2, 0.3), "accepted: as many numbers for every"),
+    ],
+)
+def test_outcomes_that_cannot_be_are_refused_by_name(name, column, problem):
+    with pytest.raises(
+        InputError, match=f"^outcomes.{name} .*{re.escape(problem)}"
+    ) as e:
+        replace(OUTCOMES, **{name: column})
+    assert "\n" not in str(e.value)

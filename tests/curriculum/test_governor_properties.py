@@ -264,10 +264,10 @@ def test_outlook_looks_ahead_and_decides_nothing(names, method, robot):
     st.lists(
         st.builds(
             Evidence,
+            length=st.floats(0.0, 1.0) | st.sampled_from([None, math.nan, math.inf]),
             **{
                 name: st.floats() | st.none()
                 for name in (
-                    "length",
                     "tracking_error",
                     "checkpoint_error",
                     "checkpoint_return",

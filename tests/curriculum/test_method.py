@@ -19,12 +19,14 @@ from horizon_rl.curriculum import (
     MethodCfgs,
     Paper,
     Plan,
+    PlrCfg,
     ProbeSet,
     Proposal,
     choose_method,
 )
 from horizon_rl.curriculum.evidence import fair_episodes, outcomes_of
 from horizon_rl.curriculum.method import METHODS, make_method, name_of, settings_of
+from horizon_rl.curriculum.methods import find_unread
 from horizon_rl.domains import AtLevels, InRanges, Parameter, Range, paper_catalogue
 from horizon_rl.runs.journal import create_curriculum, resume_curriculum
 from horizon_rl.support.errors import InputError
@@ -239,3 +241,26 @@ def test_outlook_of_a_method_that_needs_outcomes_is_empty():
     assert (
         Curriculum(["mass"]).outlook() and not Curriculum(["mass"], Wants()).outlook()
     )
+
+
+@pytest.mark.parametrize("given", ["adr", Horizon, CurriculumCfg(), 0, ""])
+def test_what_only_stands_for_a_method_is_refused(given, tmp_path):
+    with pytest.raises(
+        InputError, match="method is .*; accepted: a method, as Horizon"
+    ):
+        Curriculum(["mass"], given)
+    with pytest.raises(InputError, match="accepted: a method"):
+        create_curriculum(tmp_path / "journal.jsonl", ["mass"], given)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_settings_that_the_method_does_not_read_are_found():
+    settings = MethodCfgs(leap=LeapCfg(recovery=0.3), plr=PlrCfg(fill=0.7))
+    for name, unread in {
+        "horizon": ["plr.fill"],
+        "plr": ["leap.recovery"],
+        "fixed": ["leap.recovery", "plr.fill"],
+    }.items():
+        method = choose_method(name, CurriculumCfg(), settings)
+        assert [*find_unread(method, settings)] == unread
+    assert not [*find_unread(Paper(), MethodCfgs())]

@@ -234,8 +234,11 @@ def test_bad_settings_are_refused_by_name(name, value):
 def test_outcomes_without_scores_are_refused():
     told = evidence((1, 0.5), (2, 0.5)).outcomes
     assert told
-    for values in ((), ((1.0,), (2.0,)), ((1.0, 0.5), (2.0,))):
+    for values in ((), ((1.0,), (2.0,))):
         with pytest.raises(InputError, match="seed and score of every episode"):
+            read_scores(replace(told, values=values))
+    for values in (((1.0, 0.5), (2.5, 0.5)), ((1.0, -0.5), (2.0, 0.5))):
+        with pytest.raises(InputError, match="impossible seeds or scores"):
             read_scores(replace(told, values=values))
 
 

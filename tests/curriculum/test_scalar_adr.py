@@ -8,7 +8,14 @@ from evidence import GOOD
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horizon_rl.curriculum import Curriculum, GateCfg, Outcomes, ScalarAdr
+from horizon_rl.curriculum import (
+    Curriculum,
+    CurriculumCfg,
+    GateCfg,
+    Outcomes,
+    Plan,
+    ScalarAdr,
+)
 from horizon_rl.curriculum.methods.scalar_adr import ScalarState, count
 from horizon_rl.support.errors import InputError
 
@@ -94,3 +101,12 @@ def test_whatever_the_evidence(phases):
         told = cast(ScalarState, first.state).difficulties
         assert all(0 <= each <= 10 for each in told)
     assert first.state == second.state
+
+
+@pytest.mark.parametrize(
+    "method",
+    [ScalarAdr(plan=Plan(phases=1)), ScalarAdr(cfg=CurriculumCfg(max_phases=1))],
+)
+def test_a_budget_of_one_phase_is_refused(method):
+    with pytest.raises(InputError, match="it allows 1 phase. Accepted: more --steps"):
+        method.start(GROUPS)

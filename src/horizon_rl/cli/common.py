@@ -14,6 +14,8 @@ import tyro
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
+from horizon_rl.curriculum import Method, MethodCfgs
+from horizon_rl.curriculum.methods import find_unread
 from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.policies.shipped import STAND, model_names
 from horizon_rl.runs.find import spell_out
@@ -141,6 +143,13 @@ def warn_of_pose(robot: str | None, policies: Iterable[str]) -> None:
             "worse from another pose: change its keyframe, or train on it",
             stacklevel=1,
         )
+
+
+def warn_of_unread(name: str, method: Method, settings: MethodCfgs) -> None:
+    """Say which settings of other methods were changed, which changes nothing."""
+    flags = [f"--{each.replace('_', '-')}" for each in find_unread(method, settings)]
+    if flags:
+        warn(f"method {name} does not read {', '.join(flags)}", stacklevel=1)
 
 
 def say(text: str = "", **options: Any) -> None:

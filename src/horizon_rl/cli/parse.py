@@ -58,28 +58,35 @@ def parse(name: str, module: ModuleType, kind: type, args: Sequence[str]) -> Any
     hidden = getattr(module, "ADVANCED", None)
     helps = chosen.help_all or bool({"-h", "--help"} & set(rest))
     shown = None if chosen.help_all or not helps else hidden
+    default = _default(module, kind, chosen.config, rest)
     try:
         cmd = tyro.cli(
             kind,
             prog=f"horizon {name}",
             args=[*rest, *["--help"] * chosen.help_all],
-            default=_default(module, kind, chosen.config, rest),
+            default=default,
             config=(tyro.conf.AvoidSubcommands, tyro.conf.DisallowNone),
             registry=_registry(kind, shown),
         )
+        check_bounds(cmd)
     except SystemExit as stop:
         if helps and stop.code == 0:
             print(MORE * (hidden is not None) + FILES * takes_files, end="")
         raise
-    try:
-        check_bounds(cmd)
     except OutOfBoundsError as error:
-        flag = error.path[-1].replace("_", "-")
-        raise InputError(f"--{flag} {error.problem}") from error
+        raise InputError(f"{_flag_of(error.path, rest)} {error.problem}") from error
     if chosen.print_config:
         print(to_toml(_flatten(cmd)), end="")
         return None
     return cmd
+
+
+def _flag_of(path: Sequence[str], args: Sequence[str]) -> str:
+    """Name the flag behind a setting: settings do not know what they are part of."""
+    key = path[-1].replace("_", "-")
+    flags = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
+    found = {f for f in flags if f.replace("_", "-").split(".")[-1].lstrip("-") == key}
+    return " or ".join(sorted(found)) or f"--{key}"
 
 
 # Files.

@@ -19,6 +19,7 @@ from horizon_rl.cli.common import (
     read_catalogue,
     refuse_changes,
     say,
+    warn_of_unread,
 )
 from horizon_rl.curriculum import check_method
 from horizon_rl.rehearsal import (
@@ -98,6 +99,7 @@ def _open(cmd: RehearseCmd) -> Rehearsal:
     if not cmd.resume:
         catalogue = read_catalogue(cmd.catalogue)
         path = cmd.run or new_run_path(Path("logs/rehearsal"))
+        warn_of_unread(cmd.cfg.method, cmd.cfg.make_method(catalogue), cmd.cfg)
         return Rehearsal.create(cmd.cfg, catalogue, path)
     if cmd.run is None:
         raise InputError("--resume needs --run, the directory of the run to go on with")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from horizon_rl.cli.common import Terminal, read_catalogue, refuse_changes, say
+from horizon_rl.cli.common import (
+    Terminal,
+    read_catalogue,
+    refuse_changes,
+    say,
+    warn_of_unread,
+)
 from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.cli.train_flags import TrainCmd, named_run
 from horizon_rl.curriculum.method import describe
@@ -84,7 +90,10 @@ def _create(cmd: TrainCmd, ranks: Ranks) -> Run:
     catalogue = ranks.once(lambda: read_catalogue(cmd.catalogue))
     init, name = find_start(cmd.init, cfg.learner)
     path = ranks.once(lambda: _new_folder(cmd.run) if cmd.run else name_run(cfg))
-    return Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
+    run = Run.create(cfg, catalogue, path, cmd.device, ranks, init, name)
+    if ranks.leads:
+        warn_of_unread(cfg.method, run.curriculum.method, cfg)
+    return run
 
 
 def _new_folder(path: Path) -> Path:

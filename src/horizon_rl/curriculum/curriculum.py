@@ -8,7 +8,7 @@ from horizon_rl.curriculum.config import CurriculumCfg
 from horizon_rl.curriculum.early_stopping import Look
 from horizon_rl.curriculum.entry import CheckpointRef, Entry, last_checkpoint
 from horizon_rl.curriculum.evidence import Episodes, Evidence
-from horizon_rl.curriculum.method import Method, with_reference
+from horizon_rl.curriculum.method import Method, check_is_method, with_reference
 from horizon_rl.curriculum.methods import Horizon
 from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.support.errors import InputError
@@ -64,7 +64,8 @@ class Curriculum:
             state: The state after them, if it is known.
             log: Where phases judged from now on are kept.
         """
-        self.method: Method = method or Horizon()
+        self.method: Method = Horizon() if method is None else method
+        check_is_method(self.method)
         self.entries: list[Entry] = list(entries)
         if state is None:
             state = self.method.start(groups)

@@ -1,16 +1,32 @@
 """What a phase showed: the numbers that the gates judge."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from horizon_rl.support.errors import InputError
 
+AS_SHARE = "0..1, a share of the longest episode, not control steps"
+COLUMNS = {
+    "row": (int, -1.0, np.inf, "whole numbers, or -1 where it is not known"),
+    "length": (float, 0.0, 1.0, AS_SHARE),
+    "tracking_error": (float, 0.0, np.inf, "numbers from 0 on"),
+    "returns": (float, -np.inf, np.inf, ""),
+    "values": (float, -np.inf, np.inf, ""),
+    "world": (int, 0.0, np.inf, "whole numbers from 0 on"),
+}
+"""Of `Outcomes`: type, least, most, and what is accepted in words."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """A phase's fair episodes one by one: where each took place, and how it went."""
+    """A phase's fair episodes one by one: where each took place, and how it went.
+
+    As in `Evidence`, a number that is not finite is no measurement: its episode is left
+    out.
+    """
 
     row: tuple[int, ...]
     """Row of the scenario among those of the phase."""
@@ -25,6 +41,45 @@ class Outcomes:
     the scale on which -1 and 1 are the ends of the limit range; marks as they are."""
     world: tuple[int, ...] = ()
     """The world that it took place in, where the worlds tell."""
+
+    def __post_init__(self):
+        columns = dict(self._columns())
+        finite = (
+            np.isfinite(column).all(axis=tuple(range(1, column.ndim)))
+            for column in columns.values()
+        )
+        kept = np.logical_and.reduce([*finite])
+        for name, column in columns.items():
+            column, (kind, low, high, accepted) = column[kept], COLUMNS[name]
+            # Rounded: a share may miss its end by the last bit.
+            near = column.round(6)
+            wrong = (near < low) | (near > high)
+            if kind is int:
+                wrong |= column % 1.0 != 0.0
+            if wrong.any():
+                found = column[wrong].flat[0]
+                raise InputError(f"outcomes.{name} is {found:g}; accepted: {accepted}")
+            plain = column.astype(kind).tolist()
+            plain = map(tuple, plain) if column.ndim > 1 else plain
+            object.__setattr__(self, name, tuple(plain))
+
+    def _columns(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Return the columns that there are; refuse those that do not fit the first."""
+        for each in fields(self):
+            given, ndim = getattr(self, each.name), 1 + (each.name == "values")
+            if each.default == () and not len(given):
+                continue
+            try:
+                column = np.array(given, float)
+            except (TypeError, ValueError):  # No numbers, or ragged.
+                column = np.zeros(())
+            if column.ndim != ndim or len(column) != len(self.row):
+                what = "as many numbers" if ndim > 1 else "a number"
+                raise InputError(
+                    f"outcomes.{each.name} does not fit the {len(self.row)} entries of "
+                    f"outcomes.row; accepted: {what} for every episode"
+                )
+            yield each.name, column
 
     def __len__(self) -> int:
         return len(self.row)
@@ -102,6 +157,9 @@ class Evidence:
             elif value is not None:
                 value = float(value) if math.isfinite(value) else None
             object.__setattr__(self, each.name, value)
+        # Rounded: a mean of shares may miss its end by the last bit.
+        if self.length is not None and not 0.0 <= round(self.length, 6) <= 1.0:
+            raise InputError(f"length is {self.length:g}; accepted: {AS_SHARE}")
 
 
 @dataclass(frozen=True)
@@ -217,13 +275,7 @@ def split_by_size(name: str, evidence: Evidence) -> dict[str, float]:
 
 
 def outcomes_of(episodes: Episodes, *, max_length: int) -> Outcomes:
-    """Return episodes one by one, for a method that learns from each.
-
-    As in `Evidence`, a number that is not finite is no measurement: the episode is left out.
-    """
-    columns = [episodes.length, episodes.tracking_error, episodes.returns]
-    known = np.column_stack([x for x in (*columns, episodes.values) if x is not None])
-    episodes = episodes.take(np.flatnonzero(np.isfinite(known).all(axis=1)))
+    """Return episodes one by one, for a method that learns from each."""
 
     def plain(values: np.ndarray | None) -> list:
         # Six digits: what comes of physics in single precision has no more.

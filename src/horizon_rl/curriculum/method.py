@@ -20,6 +20,7 @@ from horizon_rl.curriculum.state import (
 )
 from horizon_rl.support.errors import InputError, unknown
 from horizon_rl.support.records import decode, encode
+from horizon_rl.support.words import counted
 
 
 class Method(Protocol):
@@ -91,6 +92,15 @@ def register_method(name: str) -> Callable[[type[M]], type[M]]:
     return register
 
 
+def check_is_method(method: object) -> None:
+    """Refuse what only stands for a method: its name, its class, its settings."""
+    if isinstance(method, type) or not callable(getattr(method, "start", None)):
+        raise InputError(
+            f"method is {method!r:.80}; accepted: a method, as Horizon() is, or what "
+            "choose_method returns for a name"
+        )
+
+
 def name_of(method: Method) -> str:
     """Return the name that a method is registered under."""
     for name, known in METHODS.items():
@@ -114,7 +124,7 @@ def make_method(name: str, cfg: CurriculumCfg, settings: dict[str, Any]) -> Meth
 def budget_spent(state: State, cfg: CurriculumCfg) -> str | None:
     """Say which budget of the curriculum is spent, if one is."""
     if state.phase >= cfg.max_phases:
-        return f"budget of {cfg.max_phases} phases spent"
+        return f"budget of {counted(cfg.max_phases, 'phase')} spent"
     if 0 < cfg.max_env_steps <= state.env_steps:
         return f"budget of {cfg.max_env_steps} env steps spent"
     return None

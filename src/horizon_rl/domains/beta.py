@@ -54,7 +54,7 @@ class BetaLevels:
 
 def quantile(shape: tuple[float, float], share: float | np.ndarray) -> np.ndarray:
     """Return the level below which a share of a Beta distribution lies."""
-    with needs_extra("train"):
+    with needs_extra("doraemon"):
         from scipy.special import betaincinv
     return betaincinv(*shape, share)
 

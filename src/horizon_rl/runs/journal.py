@@ -26,7 +26,12 @@ from horizon_rl.curriculum import (
     State,
     last_checkpoint,
 )
-from horizon_rl.curriculum.method import make_method, name_of, settings_of
+from horizon_rl.curriculum.method import (
+    check_is_method,
+    make_method,
+    name_of,
+    settings_of,
+)
 from horizon_rl.runs.lines import (
     SCHEMA,
     JournalError,
@@ -314,7 +319,8 @@ def create_curriculum(
 
     `context` goes into the journal's header: what else a resumed run must know.
     """
-    method = method or Horizon()
+    method = Horizon() if method is None else method
+    check_is_method(method)
     method.start(groups)  # Refuses what cannot start before anything is written.
     journal = Journal.create(path, groups, method, context or {})
     return Curriculum(groups, method, log=journal)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from horizon_rl.curriculum import Entry
 from horizon_rl.curriculum.entry import lost_env_steps
 from horizon_rl.curriculum.state import Action
+from horizon_rl.support.words import counted
 
 
 class ActionLook(NamedTuple):
@@ -31,7 +32,7 @@ def describe_phases(entries: Sequence[Entry]) -> str:
     """Count phases by their outcome, in words."""
     counts = Counter(entry.decision.action for entry in entries)
     parts = (f"{counts[a]} {look.done}" for a, look in ACTIONS.items() if counts[a])
-    return f"{len(entries)} phases: {', '.join(parts) or 'none judged'}"
+    return f"{counted(len(entries), 'phase')}: {', '.join(parts) or 'none judged'}"
 
 
 def describe_undone(entries: Sequence[Entry]) -> str:

@@ -1,6 +1,7 @@
 """Bounds of settings, written where the setting is: `stand_share: Share = 0.1`.
 
-A number is checked when the settings are made, before anything is built or allocated.
+A number, or a word of a `Literal`, is checked when the settings are made, before anything
+is built or allocated.
 `tests/test_bounds.py` finds the numbers of all commands, and fails for one without bounds.
 """
 
@@ -11,6 +12,7 @@ from types import UnionType
 from typing import (
     Annotated,
     Any,
+    Literal,
     NamedTuple,
     Union,
     get_args,
@@ -61,20 +63,23 @@ Port = Annotated[int, Within(0, 65_535)]
 
 
 class Bounded:
-    """Settings, a dataclass, whose numbers are within their bounds."""
+    """Settings, a dataclass, whose numbers and words are among those accepted."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
 
 
 class OutOfBoundsError(FieldError):
-    """A number that is not accepted, said in a sentence about the setting."""
+    """A value that is not accepted, said in a sentence about the setting."""
 
     between = " "
 
 
 def check_bounds(settings: object) -> None:
-    """Refuse a number of a dataclass, or of one in it, that is out of its bounds."""
+    """Refuse a number of a dataclass, or of one in it, that is out of its bounds.
+
+    And a word that is none of its `Literal`.
+    """
     plain, others = _hints(type(settings))
     for name, (kind, (low, high)) in plain.items():
         value = getattr(settings, name)
@@ -86,15 +91,8 @@ def check_bounds(settings: object) -> None:
         if is_dataclass(found) and not isinstance(found, Bounded):
             with inside(name):
                 check_bounds(found)
-        for path, value, kind, (low, high) in _numbers(found, hint, (name,)):
-            if not isinstance(value, tuple):
-                problem = out_of_bounds(value, low, high, whole=kind is int)
-            elif low <= len(value) <= high:
-                continue
-            else:
-                problem = f"has {len(value)} entries; accepted: {low:g}..{high:g}"
-            if problem:
-                raise OutOfBoundsError(problem, path)
+        for path, problem in _problems(found, hint, (name,)):
+            raise OutOfBoundsError(problem, path)
 
 
 @cache  # A grid checks the settings of thousands of runs.
@@ -115,24 +113,33 @@ def _hints(cls: type) -> tuple[dict[str, tuple[type, Within]], dict[str, Any]]:
     return plain, others
 
 
-def _numbers(
+def _problems(
     value: Any, hint: Any, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Any, Any, Within]]:
-    """Find all that has bounds in a value of a type: where, what, its type, bounds."""
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Find what is not accepted in a value of a type: where, and what is wrong."""
     origin, args = get_origin(hint), get_args(hint)
-    if value is None:
+    if origin in (Union, UnionType):
+        for kind in () if value is None else args:
+            yield from _problems(value, kind, path)
+    elif origin is Literal and value not in args:
+        yield path, f"is {value!r}; accepted: {', '.join(map(str, args))}"
+    elif value is None:
         return
-    if origin is Annotated:
-        marks = (mark for mark in args[1:] if isinstance(mark, Within))
-        yield from ((path, value, args[0], mark) for mark in marks)
-        yield from _numbers(value, args[0], path)
-    elif origin in (Union, UnionType):
-        for kind in args:
-            yield from _numbers(value, kind, path)
+    elif origin is Annotated:
+        for low, high in (mark for mark in args[1:] if isinstance(mark, Within)):
+            if not isinstance(value, tuple):
+                problem = out_of_bounds(value, low, high, whole=args[0] is int)
+            elif low <= len(value) <= high:
+                continue
+            else:
+                problem = f"has {len(value)} entries; accepted: {low:g}..{high:g}"
+            if problem:
+                yield path, problem
+        yield from _problems(value, args[0], path)
     elif origin is tuple:
         kinds = args[:1] * len(value) if args[1:] == (...,) else args
         for item, kind in zip(value, kinds, strict=True):
-            yield from _numbers(item, kind, path)
+            yield from _problems(item, kind, path)
     elif origin is dict:
         for key, item in value.items():
-            yield from _numbers(item, args[1], (*path, key))
+            yield from _problems(item, args[1], (*path, key))

@@ -1,10 +1,11 @@
 """The methods that come with the package, each in a file of its own."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
 from horizon_rl.curriculum.config import ClockCfg, CurriculumCfg, Plan
 from horizon_rl.curriculum.early_stopping import EarlyCfg
-from horizon_rl.curriculum.method import METHODS, Method
+from horizon_rl.curriculum.method import METHODS, Method, settings_of
 from horizon_rl.curriculum.methods.adr import Adr as Adr
 from horizon_rl.curriculum.methods.adr import AdrCfg as AdrCfg
 from horizon_rl.curriculum.methods.clock import Clock as Clock
@@ -20,6 +21,7 @@ from horizon_rl.curriculum.methods.scalar_adr import ScalarAdr as ScalarAdr
 from horizon_rl.curriculum.scouting import LeapCfg
 from horizon_rl.support.bounds import Bounded
 from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.records import encode
 
 ABLATIONS = ("joint", "feasibility-only", "no-rollback", "no-restore")
 """Of the paper's rule, each with one setting changed."""
@@ -105,3 +107,13 @@ def choose_method(
     given["teachers"] = teachers
     own = {f.name for f in fields(method)}
     return method(cfg=cfg, **{k: value for k, value in given.items() if k in own})
+
+
+def find_unread(method: Method, settings: MethodCfgs) -> Iterator[str]:
+    """Name the settings that were changed although a method does not read them."""
+    given, usual = encode(settings), encode(MethodCfgs())
+    own = settings_of(method)
+    for part in (name for name in usual if name not in own):
+        for key, value in usual[part].items():
+            if given[part][key] != value:
+                yield f"{part}.{key}"

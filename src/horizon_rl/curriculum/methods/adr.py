@@ -29,6 +29,7 @@ from horizon_rl.domains.catalogue import Catalogue
 from horizon_rl.domains.distribution import BOUND
 from horizon_rl.support.bounds import Bounded, CountOrNone, Share, Within
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.words import counted
 
 EPISODES = {"group": 128, "parameter": 20}
 """Episodes of a buffer: where every end has a bound of its own, there are many bounds."""
@@ -45,7 +46,8 @@ class AdrCfg(Bounded):
     """How ADR's bounds are tested and moved."""
 
     unit: Literal["group", "parameter"] = "group"
-    """What has a bound: every group, its level; or every parameter, one at either end."""
+    """What has a bound: every group, its level; or every parameter, one at either end
+    that can move."""
     boundary: Annotated[float, Within(0.01, 1.0)] = 0.4
     """Share of the instances that lie at a bound."""
     episodes: CountOrNone = 0
@@ -125,8 +127,15 @@ class Adr(WholePhases):
         """Name everything that moves on its own."""
         if self.adr.unit == "group":
             return self.plan.catalogue.names
-        names = chain.from_iterable(self.plan.groups.values())
-        return tuple(f"{name}.{end}" for name in names for end in (LOW, HIGH))
+        parameters = self.plan.catalogue.parameters
+        return tuple(
+            f"{name}.{end}"
+            for name in chain.from_iterable(self.plan.groups.values())
+            for end in (LOW, HIGH)
+            # Of what never falls below 0, say, one end stands still.
+            if getattr(parameters[name].limit, end)
+            != getattr(parameters[name].baseline, end)
+        )
 
     @property
     def buffer_size(self) -> int:
@@ -150,10 +159,11 @@ class Adr(WholePhases):
         """Say what follows from the run's budget."""
         allowed = "no budget of env steps, so the default"
         if (n := self.updates) is not None:
-            allowed = f"the budget allows {n} update{'s' * (n != 1)} of each"
+            allowed = f"the budget allows {counted(n, 'update')} of each"
         return (
-            f"ADR: {len(self.bounds)} bounds, {self.buffer_size} episodes a buffer, step "
-            f"{self.step_size:g} ({allowed})"
+            f"ADR: {counted(len(self.bounds), 'bound')}, "
+            f"{counted(self.buffer_size, 'episode')} a buffer, step {self.step_size:g} "
+            f"({allowed})"
         )
 
     def start(self, groups: Sequence[str]) -> State:
@@ -161,9 +171,9 @@ class Adr(WholePhases):
         if self.updates == 0:
             raise InputError(
                 f"the budget ends before one buffer of ADR is full: about "
-                f"{self.plan.phases} phase{'s' * (self.plan.phases > 1)} of "
-                f"{self.plan.episodes} episodes, "
-                f"{self.adr.boundary:.0%} of them at {len(self.bounds)} bounds, and "
+                f"{counted(self.plan.phases, 'phase')} of "
+                f"{counted(self.plan.episodes, 'episode')}, {self.adr.boundary:.0%} of "
+                f"them at {counted(len(self.bounds), 'bound')}, and "
                 f"{self.buffer_size} needed at each. Accepted: more --steps or worlds, "
                 "fewer --groups, smaller --adr.episodes"
             )
@@ -201,9 +211,15 @@ class Adr(WholePhases):
         """
         if not outcomes:
             return dict(buffers)
-        at = np.fromiter(chain.from_iterable(outcomes.values), float).astype(int)
-        if len(at) != len(outcomes):
+        marks = np.fromiter(chain.from_iterable(outcomes.values), float)
+        if len(marks) != len(outcomes):
             raise InputError("adr needs to know the bound of every episode")
+        at = marks.astype(int)
+        if (at != marks).any() or at.min() < 0 or at.max() > len(buffers):
+            raise InputError(
+                f"outcomes have bounds that there are not; accepted: 1..{len(buffers)}, "
+                f"for {', '.join(buffers)}, and 0 for none"
+            )
         totals = [
             np.bincount(at, weights, minlength=len(buffers) + 1)
             for weights in (None, outcomes.length, outcomes.tracking_error)
@@ -259,7 +275,7 @@ def _explain(
         return "no buffer is full"
     wider = {b: after[b] for b in full if after[b] > before[b]}
     narrower = {b: after[b] for b in full if after[b] < before[b]}
-    parts = [f"{len(full)} of {len(before)} bounds tested"]
+    parts = [f"{len(full)} of {counted(len(before), 'bound')} tested"]
     parts += [f"widened {describe_levels(wider)}"] if wider else []
     parts += [f"narrowed {describe_levels(narrower)}"] if narrower else []
     return ", ".join(parts)

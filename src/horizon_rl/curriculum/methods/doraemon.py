@@ -30,12 +30,16 @@ from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.domains.beta import BetaLevels, quantile
 from horizon_rl.support.bounds import Bounded, Share, Within
 from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.words import counted
 
 Shapes = dict[str, tuple[float, float]]
 TYPICAL, BAND = 0.5, (0.1, 0.9)
 """Quantiles that boards show as a group's level, and figures as the band around it."""
 MAX_STEP = 0.5
 """Largest step that is derived: beyond it, weights of episodes say little."""
+UPDATES = 40
+"""Updates that a step follows from in a run without a budget of env steps, which would
+tell how many there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +52,8 @@ class DoraemonCfg(Bounded):
     """Least share of episodes that must succeed: gate L's length and error, of each."""
     step: Annotated[float, Within(0.0, 1e6)] = 0.0
     """Largest KL divergence of a distribution from the one after it, in nats; 0: such
-    that it can be uniform by the share `arrive_by` of the run's phases."""
+    that it can be uniform by the share `arrive_by` of the run's phases, or of 41 phases
+    in a run without a budget of env steps."""
     arrive_by: Annotated[float, Within(1e-2, 1.0)] = 0.6
     """Share of the phases in which it becomes uniform, if nothing holds it back."""
     start: Annotated[float, Within(2.0, 190.0)] = 100.0
@@ -117,7 +122,7 @@ class Doraemon(WholePhases):
     @property
     def updates(self) -> int:
         """How often the distribution can change while the run still trains on it."""
-        return (self.plan.phases or self.cfg.max_phases) - 1
+        return (self.plan.phases or min(UPDATES + 1, self.cfg.max_phases)) - 1
 
     @property
     def max_step(self) -> float:
@@ -134,10 +139,12 @@ class Doraemon(WholePhases):
 
     def describe(self) -> str:
         """Say what follows from the run's budget."""
+        allowed = f"the budget allows {counted(self.updates, 'update')}"
+        if not self.plan.phases and self.updates == UPDATES:
+            allowed = f"no budget of env steps, so the default: for {UPDATES} updates"
         return (
-            f"DORAEMON: {len(self.units)} Beta distributions, steps of at most "
-            f"{self.max_step:.3g} nats (the budget allows {self.updates} "
-            f"update{'s' * (self.updates != 1)})"
+            f"DORAEMON: {counted(len(self.units), 'Beta distribution')}, steps of at most "
+            f"{self.max_step:.3g} nats ({allowed})"
         )
 
     def start(self, groups: Sequence[str]) -> State:
@@ -163,7 +170,8 @@ class Doraemon(WholePhases):
         if succeeded:
             shapes, words = self._update(before.shapes, levels, success)
         after = replace(keep(before, evidence), shapes=shapes, succeeded=succeeded)
-        news = f"{seen:.1%} of {len(success)} episodes succeeded: {words}"
+        episodes = counted(len(success), "episode")
+        news = f"{seen:.1%} of {episodes} succeeded: {words}"
         return self._propose(after, news), conclude_kept(proposal, verdict, news)
 
     def _read(self, outcomes: Outcomes | None) -> tuple[np.ndarray, np.ndarray]:
@@ -176,6 +184,8 @@ class Doraemon(WholePhases):
                 f"outcomes have values of shape {levels.shape}; accepted: a level for "
                 f"each of {', '.join(self.units)} in every episode"
             )
+        if wrong := levels[(levels < 0.0) | (levels > 1.0)].tolist():
+            raise InputError(f"outcomes have a level of {wrong[0]:g}; accepted: 0..1")
         gates = self.cfg.gates
         lasted = np.array(outcomes.length) >= gates.min_length
         tracked = np.array(outcomes.tracking_error) <= gates.max_error
@@ -185,7 +195,7 @@ class Doraemon(WholePhases):
         self, shapes: Shapes, levels: np.ndarray, success: np.ndarray
     ) -> tuple[Shapes, str]:
         """Return the distribution that follows from episodes, and why, in words."""
-        with needs_extra("train"):
+        with needs_extra("doraemon"):
             from horizon_rl.curriculum.entropy import update
         found = update(
             np.array([*shapes.values()]).T,
@@ -194,16 +204,18 @@ class Doraemon(WholePhases):
             min_success=self.doraemon.min_success,
             max_step=self.max_step,
         )
+        if found.success < self.doraemon.min_success and not success.any():
+            return shapes, "no success, so no direction to move in"
         if found.outcome == "kept":
             return shapes, "nothing better within a step, the distribution stays"
         words = (
-            f"{found.outcome} by {found.step:.3g} nats, {found.success:.1%} expected"
+            f"{found.outcome} by {found.step:.3g} nats, {found.success:.1%} estimated"
         )
         pairs = [(a, b) for a, b in found.shapes.T.tolist()]
         return dict(zip(shapes, pairs, strict=True)), words
 
     def _propose(self, state: DoraemonState, reason: str) -> State:
-        with needs_extra("train"):
+        with needs_extra("doraemon"):
             from horizon_rl.curriculum.entropy import entropy
         shapes = state.shapes
         return put_on_trial(

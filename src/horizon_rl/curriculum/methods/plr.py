@@ -31,6 +31,7 @@ from horizon_rl.domains.distribution import SCORE, SEED
 from horizon_rl.domains.seeds import FromSeeds
 from horizon_rl.support.bounds import Bounded, CountOrNone, Share, Within
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.words import counted
 
 BUFFER = 1000
 """Size of the buffer, at most, unless it is set."""
@@ -132,8 +133,8 @@ class Plr(WholePhases):
         exploring = ceil(self.least_known / (self.plan.episodes or self.least_known))
         if phases <= exploring:
             raise InputError(
-                f"the budget ends before PLR trains: it allows {phases} "
-                f"phase{'s' * (phases > 1)}, and the buffer is filled for {exploring}. "
+                "the budget ends before PLR trains: it allows "
+                f"{counted(phases, 'phase')}, and the buffer is filled for {exploring}. "
                 "Accepted: more --steps or worlds, shorter phases, smaller --plr.buffer"
             )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
@@ -148,7 +149,7 @@ class Plr(WholePhases):
         new = len(scores.keys() - {known.seed for known in before.buffer})
         mean = fmean(scores.values()) if scores else 0.0
         news = (
-            f"{len(scores)} instances scored {mean:.3g}, {new} of them new; "
+            f"{counted(len(scores), 'instance')} scored {mean:.3g}, {new} of them new; "
             f"{len(buffer)} of {self.buffer_size} remembered"
         )
         return self._propose(after, news), conclude_kept(proposal, verdict, news)
@@ -217,9 +218,14 @@ def read_scores(outcomes: Outcomes | None) -> dict[int, float]:
     """Return the mean score of every instance that episodes took place in, by seed."""
     if not outcomes:
         return {}
-    if [len(each) for each in outcomes.values] != [2] * len(outcomes):
-        raise InputError("plr needs to know seed and score of every episode")
     values = np.array(outcomes.values)
+    if values.shape != (len(outcomes), 2):
+        raise InputError("plr needs to know seed and score of every episode")
+    if (values < 0.0).any() or (values[:, 0] % 1.0).any():
+        raise InputError(
+            "outcomes have impossible seeds or scores; accepted: whole numbers from 0 on "
+            "as seeds, and scores from 0 on"
+        )
     seeds, where = np.unique(values[:, 0].astype(int), return_inverse=True)
     means = np.bincount(where, values[:, 1]) / np.bincount(where)
     return dict(zip(seeds.tolist(), means.round(6).tolist(), strict=True))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from horizon_rl.curriculum.config import CurriculumCfg, GateCfg
+from horizon_rl.curriculum.config import CurriculumCfg, GateCfg, Plan
 from horizon_rl.curriculum.evidence import Evidence, Outcomes
 from horizon_rl.curriculum.frontier import Frontier
 from horizon_rl.curriculum.method import (
@@ -20,6 +20,7 @@ from horizon_rl.curriculum.method import (
 )
 from horizon_rl.curriculum.state import Decision, State
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.words import counted
 
 HARDEST = 10
 """Difficulty of a world, at most."""
@@ -47,11 +48,18 @@ class ScalarAdr(WholePhases):
 
     cfg: CurriculumCfg = field(default_factory=CurriculumCfg)
     """Gate L, by which an episode succeeds; and the budget. Verdicts are on record only."""
+    plan: Plan = field(default_factory=Plan)
+    """How many phases the run allows."""
 
     outcome_parameters = ()
 
     def start(self, groups: Sequence[str]) -> State:
         check_groups(groups)
+        if (self.plan.phases or self.cfg.max_phases) < 2:
+            raise InputError(
+                "the budget ends before the level of scalar ADR can change: it allows 1 "
+                "phase. Accepted: more --steps, or shorter phases"
+            )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(ScalarState(frontiers=frontiers), 0.0, "the baseline")
 
@@ -64,7 +72,7 @@ class ScalarAdr(WholePhases):
         after = replace(keep(before, evidence), difficulties=told)
         mean = sum(told) / max(1, len(told)) / HARDEST
         level = round(mean, 6) if mean >= LEAST else proposal.candidate
-        news = f"mean difficulty of {len(told)} worlds {mean:.3g}"
+        news = f"mean difficulty of {counted(len(told), 'world')} {mean:.3g}"
         decision = conclude_kept(proposal, verdict, news, arrivals(before, after))
         return self._propose(after, level, news), decision
 
