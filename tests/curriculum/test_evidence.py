@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ OUTCOMES = Outcomes(
 
 
 def test_outcomes_are_plain_numbers_whatever_they_came_as():
-    arrays = {name: np.array(column) for name, column in vars(OUTCOMES).items()}
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in vars(OUTCOMES).items()}
     again = Outcomes(**arrays)
     assert again == OUTCOMES
     assert {type(x) for x in (*again.row, *again.world)} == {int}
