@@ -105,7 +105,9 @@ OUTCOMES = Outcomes(
 
 
 def test_outcomes_are_plain_numbers_whatever_they_came_as():
-    arrays: dict[str, Any] = {name: np.array(column) for name, column in vars(OUTCOMES).items()}
+    arrays: dict[str, Any] = {
+        name: np.array(column) for name, column in vars(OUTCOMES).items()
+    }
     again = Outcomes(**arrays)
     assert again == OUTCOMES
     assert {type(x) for x in (*again.row, *again.world)} == {int}
