@@ -218,7 +218,7 @@ def test_run_by_the_clock_without_groups(run, capsys):
     curriculum = create_curriculum(run / "journal.jsonl", [], base, CONTEXT)
     curriculum.tell(GOOD)
     curriculum.close()
-    assert "finished, budget of 1 phases spent" in status(capsys, run)
+    assert "finished, budget of 1 phase spent" in status(capsys, run)
 
 
 def test_torn_journal_is_a_warning(run, capsys):

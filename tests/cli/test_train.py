@@ -209,7 +209,7 @@ def test_full_disk_stops_with_a_clear_message(run, capsys, monkeypatch):
         (["--policy", "mpl"], "unknown policy 'mpl': did you mean 'mlp'"),
         (["--robot", "go3"], "unknown robot 'go3': did you mean 'go2'"),
         (["--levels", "mas=1"], "unknown group 'mas': did you mean 'mass'"),
-        (["--num-envs", "0"], "num_envs is 0; accepted: whole numbers, 1.."),
+        (["--num-envs", "0"], "--num-envs is 0; accepted: whole numbers, 1.."),
         (["--groups", "mas"], "unknown group 'mas': did you mean 'mass'"),
         (["--levels", "all=1"], "has none left to widen"),
         (["--init", "nowhere"], "no checkpoint 'nowhere'"),

@@ -86,6 +86,8 @@ def test_evidence_turns_numpy_scalars_into_plain_ones_and_nan_into_none():
 def test_a_length_that_is_no_share_is_refused(length):
     with pytest.raises(InputError, match=r"length is .* a share of the longest"):
         Evidence(length=length, tracking_error=0.2)
+    with pytest.raises(InputError, match=r"mass 1_length is .* a share of the longest"):
+        Evidence(length=0.5, tracking_error=0.2, probed={"mass 1_length": length})
 
 
 def test_a_mean_of_shares_may_miss_its_end_by_the_last_bit():

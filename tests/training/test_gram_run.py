@@ -216,7 +216,7 @@ def test_it_starts_from_a_policy_without_latents_and_acts_as_that_does(tmp_path)
         (["--minutes", "1"], "divides the run's --steps"),
         (["--steps", "9000"], "accepted: 36000 or more"),
         (["--levels", "1.5"], "levels is 1.5"),
-        (["--learner.gram.history-from", "2"], "history_from is 2"),
+        (["--learner.gram.history-from", "2"], "--learner.gram.history-from is 2"),
     ],
 )
 def test_what_gram_cannot_do_is_refused(tmp_path, capsys, flags, message):

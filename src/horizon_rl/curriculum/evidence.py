@@ -157,9 +157,11 @@ class Evidence:
             elif value is not None:
                 value = float(value) if math.isfinite(value) else None
             object.__setattr__(self, each.name, value)
-        # Rounded: a mean of shares may miss its end by the last bit.
-        if self.length is not None and not 0.0 <= round(self.length, 6) <= 1.0:
-            raise InputError(f"length is {self.length:g}; accepted: {AS_SHARE}")
+        lengths = {k: v for k, v in finite.items() if k.endswith("_length")}
+        for name, share in {"length": self.length, **lengths}.items():
+            # Rounded: a mean of shares may miss its end by the last bit.
+            if share is not None and not 0.0 <= round(share, 6) <= 1.0:
+                raise InputError(f"{name} is {share:g}; accepted: {AS_SHARE}")
 
 
 @dataclass(frozen=True)
