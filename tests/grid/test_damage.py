@@ -1,5 +1,6 @@
 """A run whose files are damaged, or cannot be kept, fails alone."""
 
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def test_a_damaged_run_that_dies_has_judged_no_phases(grid, tmp_path, capsys):
     assert grid(lambda *_: iter([Started("here"), died])) == 1
     assert capsys.readouterr().out.count("fixed_s0: no worker; it goes on") == 3
     assert [*read_records(tmp_path / "out")] == ["horizon_s0"]
+
+
+def test_a_disk_too_full_for_what_is_said_stops_no_run(grid, tmp_path, monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("horizon_rl.cli.grid_screen.Terminal.print", full)
+    assert grid() == 0
+    assert {*read_records(tmp_path / "out")} == {"fixed_s0", "horizon_s0"}
 
 
 @pytest.mark.parametrize("name", ["results/fixed_s0.json", "logs/fixed_s0.log"])

@@ -12,6 +12,7 @@ import pytest
 
 from horizon_rl.grid import job as jobs
 from horizon_rl.grid.job import Ended, Files, Job, run_job
+from horizon_rl.grid.process import Stopped
 from horizon_rl.runs.budget import Budget
 from horizon_rl.support.errors import InputError
 from run_files import stop
@@ -21,10 +22,13 @@ from run_files import stop
 def exits_with(monkeypatch):
     """Put a command that says a word and exits in the place of `horizon train`."""
 
-    def replace(code: int, begun: Callable[[], object] = lambda: None) -> None:
+    def replace(
+        code: int, begun: Callable[[], object] = lambda: None, says="horizon: alas\n"
+    ) -> None:
         @contextmanager
-        def start(job: Job, command: list[str], log: Path, scratch: Path):
-            log.write_text("horizon: alas\n")
+        def start(job: Job, command: list[str], log: Path, *rest: object):
+            with log.open("a") as file:
+                file.write(says)
             begun()
             does = f"import os; os.kill(os.getpid(), {-code})"
             does = does if code < 0 else f"exit({code})"
@@ -92,6 +96,28 @@ def test_a_run_that_was_killed_says_so_and_not_what_it_had_said_before(
         *_, ended = run_job(make_job(tmp_path))
         reason = f"its process was killed ({words})"
         assert ended == Ended(standing="failed", code=-signal, reason=reason)
+
+
+def test_the_reason_is_no_warning_and_of_this_attempt_alone(exits_with, tmp_path):
+    for says, reason in (
+        ("horizon: warning: careful\nhorizon: alas\n", "alas"),
+        ("horizon: warning: careful\nOSError: no\n", "OSError: no"),
+        ("", "no output"),
+    ):
+        exits_with(1, says=says)
+        *_, ended = run_job(make_job(tmp_path))
+        assert ended == Ended(standing="failed", code=1, reason=reason)
+
+
+def test_a_run_whose_turn_had_not_come_is_stopped(tmp_path, monkeypatch):
+    @contextmanager
+    def start(*args: object):
+        raise Stopped
+        yield
+
+    monkeypatch.setattr(jobs, "start", start)
+    *_, ended = run_job(make_job(tmp_path))
+    assert ended == Ended(standing="stopped")
 
 
 def test_a_damaged_journal_is_named_and_not_tried_again(tmp_path):

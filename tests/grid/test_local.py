@@ -108,7 +108,9 @@ def test_a_run_that_died_goes_on_before_others_begin(does):
     assert begun == ["a", "b", "a", "c"]
 
 
-@pytest.mark.parametrize(("code", "standing"), [(75, "stopped"), (1, "failed")])
+@pytest.mark.parametrize(
+    ("code", "standing"), [(75, "stopped"), (-15, "stopped"), (1, "failed")]
+)
 def test_a_signal_that_reaches_the_runs_first_is_no_death(code, standing, does):
     """A scheduler signals all processes of a job, and a run may be the faster one."""
     asked = threading.Event()

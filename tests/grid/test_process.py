@@ -1,6 +1,7 @@
 """Commands of a run stop when they are asked to, and end with who started them."""
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -13,7 +14,13 @@ import pytest
 from grids import is_alive
 
 from horizon_rl.evaluation.array_cache import software
-from horizon_rl.grid.process import compiles_kernels, start, watch
+from horizon_rl.grid.process import (
+    Stopped,
+    ask_to_stop,
+    compiles_kernels,
+    start,
+    watch,
+)
 from run_files import begin
 from waiting import wait_for
 
@@ -75,6 +82,13 @@ def test_it_stops_when_it_is_asked_to(node, tmp_path, monkeypatch):
     assert log.read_text().endswith("horizon: interrupted\n")
 
 
+def test_one_that_ended_before_it_was_asked_to_stop_is_no_failure(node, tmp_path):
+    with start(node, ["--version"], tmp_path / "log", tmp_path) as child:
+        child.wait()
+        ask_to_stop(child)
+    assert child.returncode == 0
+
+
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_it_ends_at_once_when_its_parent_is_killed(node, tmp_path):
     told, journal = tmp_path / "pid", tmp_path / "run" / "journal.jsonl"
@@ -115,6 +129,31 @@ def test_runs_on_a_gpu_let_the_first_compile(node, tmp_path, monkeypatch):
     other = {**software(), "warp-lang": "9.9"}
     monkeypatch.setattr("horizon_rl.evaluation.array_cache.software", lambda: other)
     assert marks("train", "--help", "--run", "a") == ["warm", "warm"]
+
+
+def test_who_waits_for_the_first_to_compile_is_not_started_once_all_stops(
+    node, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gpu: Any = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
+    log = tmp_path / "log"
+    with start(gpu, ["train", "--preset", "none"], log, tmp_path):
+        pass  # It fails: nothing was compiled, and the next is the first again.
+    (marker,) = tmp_path.glob("horizon-grid-*")
+    looks = iter([False, True])
+    with marker.open() as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        waiting = start(gpu, ["train"], log, tmp_path, lambda: next(looks))
+        with pytest.raises(Stopped):
+            waiting.__enter__()
+    assert not [*looks]
+
+
+def test_the_first_stops_while_it_compiles(tmp_path):
+    child: Any = Acting(lambda: None, lambda: None)
+    looks = iter([False, True])
+    assert not compiles_kernels(child, ["train"], lambda: next(looks))
+    assert not child.acts
 
 
 def test_file_system_without_locks_stops_no_run(node, tmp_path, monkeypatch):

@@ -55,6 +55,36 @@ def test_a_run_that_was_given_up_is_not_started_again(given_up, starts):
     assert [t.retried for t in told if t] == [True] * (starts - 1) + [False]
 
 
+def test_a_run_whose_files_cannot_be_read_fails_alone():
+    submitted: list[str] = []
+
+    def finish() -> list[Told]:
+        return [Told(submitted[-1], Ended(standing="finished"))]
+
+    def files_of(name: str) -> None:
+        if name == "a":
+            raise PermissionError("no")
+
+    workers: Any = SimpleNamespace(
+        submit=lambda job, files: submitted.append(job.name), receive=finish
+    )
+    jobs: Any = [SimpleNamespace(name=name, away=True) for name in "ab"]
+    told = execute(
+        workers,
+        jobs,
+        retries=2,
+        num_phases=lambda name: 0,
+        files_of=files_of,
+        is_stopped=lambda: False,
+    )
+    found = {t.name: t.message for t in told if t}
+    reason = "cannot read its files: no"
+    assert found == {
+        "a": Ended(standing="failed", code=2, reason=reason),
+        "b": Ended(standing="finished"),
+    }
+
+
 def test_a_flag_that_has_died_stops_no_run():
     pytest.importorskip("ray", reason="needs the extra grid")
     from ray.exceptions import RayActorError

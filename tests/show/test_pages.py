@@ -134,7 +134,7 @@ def test_cost_is_drawn_where_its_block_names_a_figure(root, monkeypatch, capsys)
     assert "cost.png" in capsys.readouterr().out
     assert Path("cost.png").read_bytes().startswith(b"\x89PNG")
     points = cost_points(read_collected(root / "r.jsonl"), Choice(suite="curve"))
-    found = [(p.method, p.seed, p.env_steps, round(p.success, 6)) for p in points]
+    found = [(p.method, p.seed, p.env_steps, round(p.success, 6)) for p, _ in points]
     assert found[:3] == [
         ("horizon", 0, 9e5, 0.71),
         ("horizon", 0, 1.8e6, 0.72),
@@ -142,8 +142,22 @@ def test_cost_is_drawn_where_its_block_names_a_figure(root, monkeypatch, capsys)
     ]
     # No evaluation of ood has a mark, and no curve is of the column core.
     for words in ("cost", "cost suite=curve column=core"):
-        with pytest.raises(InputError, match="nothing to draw"):
+        with pytest.raises(InputError, match=r"no evaluation in .* and a mark"):
             draw_figures(block(f"r.jsonl {words} figure=no.png"), root)
+        with pytest.raises(InputError, match=r"no evaluation in .* and a mark"):
+            fill_page(block(f"r.jsonl {words}"), root)
+
+
+def test_costs_in_other_scenarios_are_not_compared(root):
+    path = root / "r.jsonl"
+    records = [loads(line) for line in path.read_text().splitlines()]
+    for number, one in enumerate(records):
+        for found in one["evaluations"]:
+            if found["mark"]:
+                found["columns"]["all@0.5"] = {"success": 0.5, "hash": str(number % 2)}
+    path.write_text("".join(dumps(r) + "\n" for r in records))
+    with pytest.raises(InputError, match="scenarios of column all differ"):
+        fill_page(block("r.jsonl cost suite=curve"), root)
 
 
 def test_shipped_policies_are_a_source_of_their_own(root):

@@ -34,14 +34,17 @@ class GridScreen:
 
     def __exit__(self, *details: Any) -> None:
         self.draw(at_once=True)
-        (self._live or nullcontext()).__exit__(*details)
+        with suppress(OSError):
+            (self._live or nullcontext()).__exit__(*details)
 
     def say(self, text: str) -> None:
-        if self._live:
-            self._live.console.print(text)
-        else:
-            line = progress_line(self._progress, self._summaries())
-            self._console.print(f"{text} ({line})")
+        # A full disk under `> grid.log`, or a pipe that nobody reads, stops no run.
+        with suppress(OSError):
+            if self._live:
+                self._live.console.print(text)
+            else:
+                line = progress_line(self._progress, self._summaries())
+                self._console.print(f"{text} ({line})")
         self.draw()
 
     def draw(self, *, at_once: bool = False) -> None:
@@ -49,7 +52,8 @@ class GridScreen:
         if self._live and (at_once or now - self._drawn > DRAW_EVERY_S):
             self._drawn = now
             board = grid_board(self._progress, self._summaries())
-            self._live.update(board, refresh=True)
+            with suppress(OSError):
+                self._live.update(board, refresh=True)
 
     def _summaries(self) -> Mapping[str, RunSummary | None]:
         """Read the runs under way again, those that have written since."""

@@ -99,14 +99,25 @@ def execute(
         is_given_up: Whether a run has failed for good, whatever its worker says.
     """
 
-    def submit(job: Job) -> None:
-        workers.submit(job, files_of(job.name) if job.away else None)
+    def submit(job: Job) -> Told | None:
+        """Hand a job over; return how it ended where its files cannot be read."""
+        try:
+            files = files_of(job.name) if job.away else None
+        except (InputError, OSError) as error:
+            reason = f"cannot read its files: {error}"
+            del under_way[job.name]
+            return Told(
+                job.name, Ended(standing="failed", code=BAD_INPUT, reason=reason)
+            )
+        workers.submit(job, files)
+        return None
 
     under_way = {job.name: job for job in jobs}
     deaths: dict[str, list[int]] = {name: [] for name in under_way}
     was_stopped = False
     for job in jobs:
-        submit(job)
+        if failed := submit(job):
+            yield failed
     while under_way:
         if is_stopped() and not was_stopped:
             was_stopped = True
@@ -125,8 +136,7 @@ def execute(
                     deaths[name].append(num_phases(name))
                     if not is_stopped() and should_retry(deaths[name], retries):
                         under_way[name] = job
-                        submit(job)
-                        told = Told(name, message, retried=True)
+                        told = submit(job) or Told(name, message, retried=True)
             yield told
         if not found:
             yield None

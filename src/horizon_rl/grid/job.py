@@ -5,6 +5,7 @@ no Ray: a job is a generator that tells what it does.
 """
 
 import json
+import re
 import signal
 import socket
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from horizon_rl.grid.marks import CheckpointAt, evaluated_at
-from horizon_rl.grid.process import POLL_S, start, watch
+from horizon_rl.grid.process import POLL_S, Stopped, start, watch
 from horizon_rl.grid.study_file import EvaluationPlan
 from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.budget import Budget
@@ -26,7 +27,7 @@ from horizon_rl.support.errors import InputError
 
 PATIENCE_S = 30.0
 """How long to wait for the process of a worker that died to let go of its run."""
-INTERRUPTED = (130, 75, -signal.SIGINT)
+INTERRUPTED = (130, 75, -signal.SIGINT, -signal.SIGTERM)
 """Exit codes of a command that was asked to end: `horizon`'s own after Ctrl-C and
 SIGTERM, and Python's before `horizon` has begun."""
 BAD_INPUT = 2
@@ -130,6 +131,8 @@ def run_job(
                 if job.away and isinstance(message, Ended) and log.exists():
                     yield Files(None, log.read_bytes())
                 yield message
+        except Stopped:
+            yield Ended(standing="stopped")
         except InputError as error:  # Damaged files, say, which stay damaged.
             code = 1 if isinstance(error.__cause__, OSError) else BAD_INPUT
             yield Ended(standing="failed", code=code, reason=str(error))
@@ -138,15 +141,21 @@ def run_job(
 def _work(
     job: Job, place: Path, log: Path, scratch: Path, is_stopped: Callable[[], bool]
 ) -> Iterator[Message]:
-    code = 0
+    code = said = 0
     if not is_finished(_read(place), job.budget) and not _is_late(job):
         _wait_for_owner(place)
         if is_stopped():
             yield Ended(standing="stopped")
             return
-        with start(job, _train_command(job, place, scratch), log, scratch) as child:
+
+        def should_stop() -> bool:
+            return is_stopped() or _is_late(job)
+
+        said = _size(log)
+        train = _train_command(job, place, scratch)
+        with start(job, train, log, scratch, should_stop) as child:
             bring_back = _bring_back(job, place, log)
-            for _ in watch(child, lambda: is_stopped() or _is_late(job)):
+            for _ in watch(child, should_stop):
                 yield from bring_back(final=False)
             yield from bring_back(final=True)
             code = child.returncode
@@ -156,7 +165,7 @@ def _work(
         yield Ended(standing="stopped")
         return
     if code or run is None:
-        yield Ended(standing="failed", code=code or 1, reason=_reason(code, log))
+        yield Ended(standing="failed", code=code or 1, reason=_reason(code, log, said))
         return
     found: list[dict[str, Any]] = []
     for plan in job.evaluate:
@@ -164,11 +173,12 @@ def _work(
         if is_stopped() or not points:
             continue
         command = _eval_command(job, plan, place, points, scratch)
+        said = _size(log)
         with start(job, command, log, scratch) as child:
             for _ in watch(child, is_stopped):
                 pass
         if child.returncode and not is_stopped():
-            reason = _reason(child.returncode, log)
+            reason = _reason(child.returncode, log, said)
             yield Ended(standing="failed", code=child.returncode, reason=reason)
             return
         if not child.returncode:
@@ -252,12 +262,22 @@ def _read_results(
                 yield {"mark": point.mark, "env_steps": point.env_steps, **record}
 
 
-def _reason(code: int, log: Path) -> str:
-    """Say why a command failed: what killed it, or its complaint, else its last words."""
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def _reason(code: int, log: Path, begin: int) -> str:
+    """Say why a command failed: what killed it, or its complaint, else its last words.
+
+    Args:
+        code: Its exit code.
+        log: What it and those before it said.
+        begin: Where in the log its own words begin.
+    """
     if code < 0:
         hint = ", perhaps for lack of memory" * (code == -9)
         return f"its process was killed (signal {-code}{hint})"
-    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
-    said = [line.strip() for line in lines if line.strip()]
-    own = [line for line in said[-20:] if line.startswith("horizon: ")]
+    words = log.read_bytes()[begin:].decode("utf-8", "replace") if log.exists() else ""
+    said = [line.strip() for line in words.splitlines() if line.strip()]
+    own = [line for line in said[-20:] if re.match("horizon: (?!warning: )", line)]
     return (own or said or ["no output"])[-1].removeprefix("horizon: ")

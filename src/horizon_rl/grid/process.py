@@ -27,6 +27,10 @@ LOOK_EVERY_S = 1.0
 """Seconds between two looks at whether to stop, and what there is to bring back."""
 
 
+class Stopped(Exception):
+    """A command was not started, because all is to stop."""
+
+
 def watch(
     child: subprocess.Popen[bytes], should_stop: Callable[[], bool]
 ) -> Iterator[None]:
@@ -44,10 +48,18 @@ def watch(
 
 @contextmanager
 def start(
-    job: "Job", command: Sequence[str], log: Path, scratch: Path
+    job: "Job",
+    command: Sequence[str],
+    log: Path,
+    scratch: Path,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command; whatever ends the work on it ends the command, too."""
-    with open(log, "ab") as output, _turn_on_node(job, command) as marker:
+    """Start a command; whatever ends the work on it ends the command, too.
+
+    Raises:
+        Stopped: It was to stop before its turn to start came.
+    """
+    with open(log, "ab") as output, _turn_on_node(job, command, should_stop) as marker:
         child = subprocess.Popen(
             [sys.executable, "-m", "horizon_rl.grid.child", *command],
             stdin=subprocess.PIPE,
@@ -59,7 +71,7 @@ def start(
             start_new_session=True,
         )
         # One that fails may have compiled nothing: the next is then the first.
-        if marker and compiles_kernels(child, command):
+        if marker and compiles_kernels(child, command, should_stop):
             marker.write("warm")
     try:
         yield child
@@ -67,11 +79,14 @@ def start(
         child.kill()
         child.wait()
         assert child.stdin
-        child.stdin.close()
+        with suppress(BrokenPipeError):  # It ended before it was asked to.
+            child.stdin.close()
 
 
 @contextmanager
-def _turn_on_node(job: "Job", command: Sequence[str]) -> Iterator[IO[str] | None]:
+def _turn_on_node(
+    job: "Job", command: Sequence[str], should_stop: Callable[[], bool]
+) -> Iterator[IO[str] | None]:
     """Let the first run on a GPU node compile its kernels before others train.
 
     Yields the file in which the first says that it has; None to all others. The file is
@@ -82,16 +97,36 @@ def _turn_on_node(job: "Job", command: Sequence[str]) -> Iterator[IO[str] | None
         return
     key = make_key(runs=str(Path(job.folder).parent))[:16]
     with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:
-        with suppress(OSError):  # No locks there: many may be the first.
-            fcntl.flock(file, fcntl.LOCK_EX)
+        while not _is_locked_by_us(file):
+            if should_stop():
+                raise Stopped
+            time.sleep(POLL_S)
         file.seek(0)
         yield None if file.read() else file
 
 
-def compiles_kernels(child: subprocess.Popen[bytes], command: Sequence[str]) -> bool:
+def _is_locked_by_us(file: IO[str]) -> bool:
+    """Lock a file, unless somebody has; where there are no locks, many are the first."""
+    assert fcntl
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def compiles_kernels(
+    child: subprocess.Popen[bytes],
+    command: Sequence[str],
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bool:
     """Wait until a training run has iterated, or ended; tell whether it has kernels."""
     size = _metrics_size(command)
     while child.poll() is None:
+        if should_stop():
+            return False
         # A run that is resumed begins with fewer lines than it had.
         before, size = size, _metrics_size(command)
         if size > before:

@@ -93,9 +93,7 @@ def draw_figures(text: str, root: Path, source: str = "page") -> list[Path]:
 
 
 def _cost_figure(records: Sequence[Record], choice: Choice) -> Any:
-    if not (points := cost_points(records, choice)):
-        raise InputError(f"nothing to draw: no evaluation in {choice.suite} at a mark")
-    curves = make_curves(points)
+    curves = make_curves([point for point, _ in cost_points(records, choice)])
     styles = name_styles(curve.method for curve in curves)
     measure = "mean success over severities" if choice.suite == "curve" else "success"
     return curves_figure(curves, styles, f"{measure}, {choice.column}")

@@ -24,6 +24,16 @@ from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
 
 
+@dataclass(frozen=True)
+class Reached:
+    """What a run had reached at a mark."""
+
+    env_steps: int
+    success: float
+    scenarios: tuple[str, ...]
+    """Hashes of what it was evaluated in."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """Which records and evaluations a table is of."""
@@ -73,14 +83,17 @@ class Choice:
             for mine in found
         ]
 
-    def reached(self, record: Record, mark: float) -> tuple[int, float] | None:
+    def reached(self, record: Record, mark: float) -> "Reached | None":
         """Return a run's env steps and success at a mark: the area, where it has one."""
         at_mark = replace(self, mark=mark)
         for found in filter(at_mark.fits, record["evaluations"]):
-            area = found.get("curve", {}).get(self.column, {}).get("area")
-            own = found["columns"].get(self.column, {}).get("success")
+            columns, name = found["columns"], self.column
+            area = found.get("curve", {}).get(name, {}).get("area")
+            own = columns.get(name, {}).get("success")
             if (success := own if area is None else area) is not None:
-                return found["env_steps"], success
+                # A suite's hash is of all its columns: some may have fewer of them.
+                met = (v["hash"] for k, v in columns.items() if k.split("@")[0] == name)
+                return Reached(found["env_steps"], success, tuple(met))
         return None
 
     def fits(self, evaluation: Record) -> bool:
@@ -138,30 +151,48 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 
 def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success against env steps: the area of the curve where there is one."""
-    cells = _by_cell(choice.records(records))
-    marks = _marks(records)
+    points = cost_points(records, choice)
+    cells = [record["cell"] for record in choice.records(records)]
 
     def at(mark: float) -> Callable[[str], str]:
         return lambda cell: _percent(
-            reached[1] for r in cells[cell] if (reached := choice.reached(r, mark))
+            point.success for point, of in points if (point.method, of) == (cell, mark)
         )
 
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
-        cells,
-        (("cell", str), *((show_count(int(mark)), at(mark)) for mark in marks)),
+        dict.fromkeys(cells),
+        (
+            ("cell", str),
+            *((show_count(int(mark)), at(mark)) for mark in _marks(records)),
+        ),
         ("Mean ± s.d. over seeds; of a curve, the mean over its four severities.",),
     )
     return [bold_columns(table)]
 
 
-def cost_points(records: Sequence[Record], choice: Choice) -> list[CurvePoint]:
-    """What `cost_table` shows, run by run: for a figure."""
-    return [
-        CurvePoint(record["cell"], record["seed"], *reached)
+def cost_points(
+    records: Sequence[Record], choice: Choice
+) -> list[tuple[CurvePoint, float]]:
+    """What `cost_table` shows, run by run, each with its mark: for a figure too."""
+    found = [
+        (record, mark, reached)
         for record in choice.records(records)
         for mark in _marks(records)
         if (reached := choice.reached(record, mark))
+    ]
+    if not found:
+        raise InputError(
+            f"no evaluation in {choice.suite} ({choice.draw}), column {choice.column}, "
+            f"at severity {choice.severity} and a mark"
+        )
+    if len({reached.scenarios for _, _, reached in found}) > 1:
+        raise InputError(
+            f"scenarios of column {choice.column} differ between runs: take fewer cells"
+        )
+    return [
+        (CurvePoint(r["cell"], r["seed"], at.env_steps, at.success), mark)
+        for r, mark, at in found
     ]
 
 
