@@ -116,12 +116,30 @@ def test_outcomes_are_plain_numbers_whatever_they_came_as():
     assert {type(x) for x in (*again.length, *again.values[0])} == {float}
 
 
-@pytest.mark.parametrize("name", ["length", "tracking_error", "returns", "values"])
-def test_an_episode_with_a_number_that_is_not_finite_is_left_out(name):
+@pytest.mark.parametrize("name", ["length", "tracking_error", "returns"])
+def test_an_episode_in_which_physics_broke_is_a_failure(name):
     column = [*getattr(OUTCOMES, name)]
-    column[1] = (0.2, math.inf) if name == "values" else math.nan
+    column[1] = math.nan
     found = replace(OUTCOMES, **{name: tuple(column)})
+    assert found.length == (1.0, 0.0, 0.0)
+    assert found.tracking_error == (0.1, 1e6, 0.3)
+    assert found.returns == (-1.0, 0.0, 2.0)
+    assert (found.row, found.values) == (OUTCOMES.row, OUTCOMES.values)
+
+
+def test_an_episode_that_nobody_can_place_is_left_out():
+    values = ((0.1, 7.0), (0.2, math.inf), (0.3, 9.0))
+    found = replace(OUTCOMES, values=values)
     assert (found.row, found.world, len(found.values)) == ((0, 2), (4, 4), 2)
+
+
+@pytest.mark.parametrize("name", ["tracking_error", "length_se", "checkpoint_error"])
+def test_an_error_below_zero_is_refused(name):
+    given: dict[str, Any] = {"length": 1.0, "tracking_error": 0.1, name: -0.1}
+    with pytest.raises(InputError, match=f"{name} is -0.1; accepted: numbers from 0"):
+        Evidence(**given)
+    with pytest.raises(InputError, match=r"mass 1_error:large is -1; accepted"):
+        Evidence(length=1.0, tracking_error=0.1, probed={"mass 1_error:large": -1.0})
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,7 @@ def test_outlook_looks_ahead_and_decides_nothing(names, method, robot):
 
 
 shares = st.floats(0.0, 1.0) | st.sampled_from([math.nan, math.inf])
+errors = st.floats(min_value=0.0) | st.sampled_from([math.nan, math.inf])
 
 
 @settings(max_examples=300)
@@ -269,7 +270,7 @@ shares = st.floats(0.0, 1.0) | st.sampled_from([math.nan, math.inf])
             Evidence,
             length=shares | st.none(),
             **{
-                name: st.floats() | st.none()
+                name: (st.floats() if "return" in name else errors) | st.none()
                 for name in (
                     "tracking_error",
                     "checkpoint_error",
@@ -277,14 +278,14 @@ shares = st.floats(0.0, 1.0) | st.sampled_from([math.nan, math.inf])
                     "reference_error",
                     "reference_return",
                     "anchor_error",
+                    "length_se",
                 )
             },
-            length_se=st.floats(min_value=0.0) | st.none(),
             iterations=st.integers(0, 100),
             probed=st.fixed_dictionaries(
                 {},
                 optional={
-                    f"{name}_{what}": shares if what == "length" else st.floats()
+                    f"{name}_{what}": shares if what == "length" else errors
                     for name in ("candidate", "beyond 0.5", "beyond 1")
                     + ("within 0.75", "within 0.25", "mass 1")
                     for what in ("length", "error", "error:large")

@@ -170,3 +170,6 @@ def test_catalogue_says_what_the_mirror_image_is():
     # A single one that has no side need not say so.
     plain = TWO.replace("draws = 2", "").replace("[-9, 9]", "[0, 9]")
     assert swap_instance(parse_catalogue(plain)).sign == (1,) * 6
+    # What is always the same looks the same.
+    constant = swap_instance(parse_catalogue(TWO.replace("[-9, 9]", "[0, 0]")))
+    assert constant == Swap((0, 1, 2, 3, 4, 5, 6), (1,) * 7)

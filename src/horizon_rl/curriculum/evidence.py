@@ -18,14 +18,17 @@ COLUMNS = {
     "world": (int, 0.0, np.inf, "whole numbers from 0 on"),
 }
 """Of `Outcomes`: type, least, most, and what is accepted in words."""
+FAILURE = {"length": 0.0, "tracking_error": 1e6, "returns": 0.0}
+"""What an episode counts as in which one of these is not finite: physics broke. The error
+is beyond any limit, and sums of it stay finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
     """A phase's fair episodes one by one: where each took place, and how it went.
 
-    As in `Evidence`, a number that is not finite is no measurement: its episode is left
-    out.
+    An episode whose length, error or return is not finite is a failure. Without finite
+    `values` nobody knows what it is of, and it is left out.
     """
 
     row: tuple[int, ...]
@@ -44,12 +47,15 @@ class Outcomes:
 
     def __post_init__(self):
         columns = dict(self._columns())
-        finite = (
-            np.isfinite(column).all(axis=tuple(range(1, column.ndim)))
-            for column in columns.values()
-        )
-        kept = np.logical_and.reduce([*finite])
+        finite = {
+            name: np.isfinite(column).all(axis=tuple(range(1, column.ndim)))
+            for name, column in columns.items()
+        }
+        judged, placed = finite.keys() & FAILURE.keys(), finite.keys() - FAILURE.keys()
+        failed = ~np.logical_and.reduce([finite[name] for name in judged])
+        kept = np.logical_and.reduce([finite[name] for name in placed])
         for name, column in columns.items():
+            column[failed] = FAILURE.get(name, column[failed])
             column, (kind, low, high, accepted) = column[kept], COLUMNS[name]
             # Rounded: a share may miss its end by the last bit.
             near = column.round(6)
@@ -157,11 +163,15 @@ class Evidence:
             elif value is not None:
                 value = float(value) if math.isfinite(value) else None
             object.__setattr__(self, each.name, value)
-        lengths = {k: v for k, v in finite.items() if k.endswith("_length")}
-        for name, share in {"length": self.length, **lengths}.items():
+        for name, value in (vars(self) | finite).items():
+            if value is None:
+                continue
+            what = name.split(":")[0].rsplit("_")[-1]
             # Rounded: a mean of shares may miss its end by the last bit.
-            if share is not None and not 0.0 <= round(share, 6) <= 1.0:
-                raise InputError(f"{name} is {share:g}; accepted: {AS_SHARE}")
+            if what == "length" and not 0.0 <= round(value, 6) <= 1.0:
+                raise InputError(f"{name} is {value:g}; accepted: {AS_SHARE}")
+            if what in ("error", "se") and value < 0.0:
+                raise InputError(f"{name} is {value:g}; accepted: numbers from 0 on")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def build_distillation(
     """Build PPO, and what comes before it: see `build_learner`."""
     blank = torch.zeros(len(observations), num_actions, device=observations.device)
     rollout = observations.copy().update({MEAN: blank, STD: blank.clone()})
-    ppo = build_ppo(rollout, num_actions, num_envs, cfg, device, ranks, (), image)
+    ppo = build_ppo(rollout, num_actions, num_envs, cfg, device, ranks, image=image)
     steps = ImitationSteps(ppo.gradient_steps, cfg.distill, cfg.compiles("update"))
     return Distillation(ppo, steps, teachers, cfg.distill)
 

@@ -63,10 +63,12 @@ def swap_instance(catalogue: Catalogue) -> Swap:
             # One that no level widens is a choice, whose order means nothing.
             widens = parameter.baseline != limit
             places = (1,) if draws == 1 and limit.low >= 0.0 and widens else ()
+        if not limit.width:  # Always the middle of its range, 0.
+            places = tuple(range(1, draws + 1))
         problem = ""
         # To repeat `[1]` would say that no draw of twelve joints has a side.
         if not places or draws % len(places) or draws > len(places) == 1:
-            problem = "the catalogue gives no mirror image of it"
+            problem = "the catalogue gives no mirror image of it (`mirror = [1]`, say)"
         elif min(places) < 0 and limit.low != -limit.high:
             problem = f"it changes sign, and its limit {limit} is not symmetric about 0"
         if problem:

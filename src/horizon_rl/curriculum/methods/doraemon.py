@@ -184,7 +184,8 @@ class Doraemon(WholePhases):
                 f"outcomes have values of shape {levels.shape}; accepted: a level for "
                 f"each of {', '.join(self.units)} in every episode"
             )
-        if wrong := levels[(levels < 0.0) | (levels > 1.0)].tolist():
+        near = levels.round(6)
+        if wrong := levels[(near < 0.0) | (near > 1.0)].tolist():
             raise InputError(f"outcomes have a level of {wrong[0]:g}; accepted: 0..1")
         gates = self.cfg.gates
         lasted = np.array(outcomes.length) >= gates.min_length
@@ -195,6 +196,8 @@ class Doraemon(WholePhases):
         self, shapes: Shapes, levels: np.ndarray, success: np.ndarray
     ) -> tuple[Shapes, str]:
         """Return the distribution that follows from episodes, and why, in words."""
+        if not len(levels):
+            return shapes, "nothing to go by, the distribution stays"
         with needs_extra("doraemon"):
             from horizon_rl.curriculum.entropy import update
         found = update(

@@ -221,7 +221,7 @@ def read_scores(outcomes: Outcomes | None) -> dict[int, float]:
     values = np.array(outcomes.values)
     if values.shape != (len(outcomes), 2):
         raise InputError("plr needs to know seed and score of every episode")
-    if (values < 0.0).any() or (values[:, 0] % 1.0).any():
+    if (values.round(6) < 0.0).any() or (values[:, 0] % 1.0).any():
         raise InputError(
             "outcomes have impossible seeds or scores; accepted: whole numbers from 0 on "
             "as seeds, and scores from 0 on"
