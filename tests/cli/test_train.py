@@ -178,6 +178,10 @@ def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys)
     assert main(TINY) == 0
     assert main(["train", "--resume", "last", "--table", "0"]) == 0
     assert "Finished" in capsys.readouterr().out
+    # What another run began with goes on record by its name.
+    (first,) = Path("logs/train").iterdir()
+    assert main([*TINY, "--init", "last"]) == 0
+    assert f"from {first}" in capsys.readouterr().out
 
 
 def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):

@@ -118,6 +118,11 @@ def test_report_names_the_run_that_was_the_last_one(made):
 
 def test_last_run_is_missed_where_there_is_none(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for command in (["status", "last"], ["eval", "last"], ["export", "last", "x.onnx"]):
+    for command in (
+        ["status", "last"],
+        ["eval", "last"],
+        ["export", "last", "x.onnx"],
+        ["train", "--init", "last"],
+    ):
         assert main(command) == 2
         assert "last: there is no run in logs/train" in capsys.readouterr().err

@@ -50,9 +50,9 @@ class TrainCmd:
     the parameters of its instance; without it, mlp for smoke and laptop, else the
     paper's transformer. Method gram has an mlp in all presets."""
     init: str | None = None
-    """What to start from: a shipped policy (`horizon models`), a run or a checkpoint, of
-    which the weights are taken and not the counters; or `scratch`. Without it, the
-    shipped policy of the preset's size, if there is one."""
+    """What to start from: a shipped policy (`horizon models`), a run (or the `last`) or a
+    checkpoint, of which the weights are taken and not the counters; or `scratch`. Without
+    it, the shipped policy of the preset's size, if there is one."""
     run: Path | None = None
     """Directory of the run; without it, logs/train/<date and time>_<method>-<groups>."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN|last")] = None

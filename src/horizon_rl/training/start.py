@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from horizon_rl.learning import LearnerCfg
-from horizon_rl.policies.shipped import find_checkpoint
-from horizon_rl.runs.find import RUNS, new_run_path
+from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.runs.find import RUNS, new_run_path, spell_out
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.config import TrainCfg
 from horizon_rl.training.presets import shipped_start
@@ -20,7 +20,7 @@ def find_start(name: str | None, learner: LearnerCfg) -> tuple[Path | None, str]
             policy that has the learner's networks, where there is one.
         learner: Who takes over its weights.
     """
-    name = name or shipped_start(learner) or SCRATCH
+    name = spell_out(name or shipped_start(learner) or SCRATCH, model_names())
     try:
         return None if name == SCRATCH else find_checkpoint(name), name
     except InputError as error:
