@@ -25,7 +25,7 @@ from horizon_rl.support.records import decode
 
 
 @dataclass(frozen=True)
-class Reached:
+class AtMark:
     """What a run had reached at a mark."""
 
     env_steps: int
@@ -83,7 +83,7 @@ class Choice:
             for mine in found
         ]
 
-    def reached(self, record: Record, mark: float) -> "Reached | None":
+    def reached(self, record: Record, mark: float) -> "AtMark | None":
         """Return a run's env steps and success at a mark: the area, where it has one."""
         at_mark = replace(self, mark=mark)
         for found in filter(at_mark.fits, record["evaluations"]):
@@ -93,7 +93,7 @@ class Choice:
             if (success := own if area is None else area) is not None:
                 # A suite's hash is of all its columns: some may have fewer of them.
                 met = (v["hash"] for k, v in columns.items() if k.split("@")[0] == name)
-                return Reached(found["env_steps"], success, tuple(met))
+                return AtMark(found["env_steps"], success, tuple(met))
         return None
 
     def fits(self, evaluation: Record) -> bool:
