@@ -76,7 +76,10 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     grid = folder / "study.toml"
     grid.write_text(GRID)
     records = folder / "records.jsonl"
-    records.write_text((ROOT / "studies/laptop.jsonl").read_text())
+    whole = [*map(json.loads, (ROOT / "studies/laptop.jsonl").open())]
+    for record in whole:  # As if they had been evaluated on the way, too.
+        record["evaluations"] += [{**e, "mark": 1e4} for e in record["evaluations"]]
+    records.write_text("".join(json.dumps(record) + "\n" for record in whole))
     joints = folder / "joints.json"
     joints.write_text(json.dumps(JOINTS))
     result = GridFolder(folder / "evaluated")

@@ -102,6 +102,8 @@ def test_robot_moves_and_answers_to_the_page(walking, page):
     page.get_by_text("toward, degrees").click()
     wait_for(lambda: walking.panel._strength.value == 5.0)
     type_into(page, "strength, m/s", "1.5")
+    page.get_by_text("toward, degrees").click()
+    wait_for(lambda: walking.panel._strength.value == 1.5)
     page.get_by_text("Push (P)").click()
     wait_for(lambda: pushed)
     assert np.linalg.norm(pushed[0]) == pytest.approx(1.5)

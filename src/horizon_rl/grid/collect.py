@@ -47,6 +47,7 @@ def is_run_record(record: Any) -> bool:
         decode_part(Reached, record)
         for found in record["evaluations"]:
             decode_value(float | None, found["mark"])
+            decode_value(int, found["env_steps"])
             for curve in found.get("curve", {}).values():
                 decode_value(float, curve["area"])
             if (

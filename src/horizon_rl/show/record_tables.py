@@ -92,8 +92,9 @@ class Choice:
             own = columns.get(name, {}).get("success")
             if (success := own if area is None else area) is not None:
                 # A suite's hash is of all its columns: some may have fewer of them.
-                met = (v["hash"] for k, v in columns.items() if k.split("@")[0] == name)
-                return AtMark(found["env_steps"], success, tuple(met))
+                mine = (v for k, v in columns.items() if k.split("@")[0] == name)
+                met = tuple(str(v.get("hash")) for v in mine)
+                return AtMark(found["env_steps"], success, met)
         return None
 
     def fits(self, evaluation: Record) -> bool:
