@@ -85,7 +85,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     result = GridFolder(folder / "evaluated")
     with result.hold():
         record = json.loads(records.read_text().splitlines()[0])
-        result.write_result("a", {"key": {"budget": {}}, "record": record})
+        result.write_result("a", {"key": {"settings": {}}, "record": record})
     cached = sorted((folder / "cache").glob("??/*.npz"))[0]
 
     def act(file: str) -> Callable[[], Any]:
@@ -118,7 +118,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         return run_command("robots", robot, "--joints", joints, "--json")
 
     def evaluated() -> Any:
-        found = result.read_result("a"), result.collect(["a"])
+        found = result.read_result("a"), result.collect({"a": {"settings": {}}})
         if found[0] is None:
             raise InputError("it is evaluated again")
         return found, read_collected(result.records)

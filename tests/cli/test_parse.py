@@ -48,7 +48,9 @@ def test_text_of_a_flag_is_one_paragraph(capsys):
     text = " ".join(line.strip("│ ") for line in lines)
     # In the code a line ends after "a run (or the `last`) or a"; no line is cut short here.
     (flag,) = [i for i, line in enumerate(lines) if "--init" in line]
-    assert "a run (or the `last`) or a checkpoint, of which the weights are taken" in text
+    assert (
+        "a run (or the `last`) or a checkpoint, of which the weights are taken" in text
+    )
     assert all(len(line.strip("│ ")) > 40 for line in lines[flag : flag + 3])
 
 

@@ -10,11 +10,12 @@ from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import loads
 
 RECORDS = Path(__file__).parents[2] / "studies/laptop.jsonl"
-RESULT = {"key": None, "record": loads(RECORDS.read_bytes().splitlines()[0])}
+KEY = {"settings": {}}
+RESULT = {"key": KEY, "record": loads(RECORDS.read_bytes().splitlines()[0])}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '"x"', '{"key": 1}', '{"key": 1, "record": {}}']
+    "text", ["", "[]", "{}", '"x"', '{"key": 1}', '{"key": {}, "record": {}}']
 )
 def test_damaged_result_counts_as_none(tmp_path, text):
     folder = GridFolder(tmp_path)
@@ -22,7 +23,7 @@ def test_damaged_result_counts_as_none(tmp_path, text):
         folder.write_result("a", RESULT)
         (tmp_path / "results/b.json").write_text(text)
         assert folder.read_result("b") is None
-        assert folder.collect(["a", "b"]) == 1
+        assert folder.collect({"a": KEY, "b": KEY}) == 1
 
 
 @pytest.mark.parametrize("text", [b"x = [", b"\xff\xfe", b"[" * 100_000])
@@ -30,13 +31,13 @@ def test_damaged_settings_are_written_again_unless_the_run_has_begun(tmp_path, t
     folder, settings = GridFolder(tmp_path), tmp_path / "settings" / "a.toml"
     with folder.hold():
         settings.write_bytes(text)
-        folder.write_settings("a", {"steps": 10})
+        folder.write_settings({"a": {"steps": 10}})
         assert settings.read_text() == "steps = 10\n"
         (tmp_path / "runs" / "a").mkdir()
         (tmp_path / "runs" / "a" / "journal.jsonl").touch()
         settings.write_bytes(text)
         with pytest.raises(InputError, match=r"a\.toml is damaged .*delete it"):
-            folder.write_settings("a", {"steps": 10})
+            folder.write_settings({"a": {"steps": 10}})
 
 
 def test_records_that_cannot_be_written_are_named(tmp_path):
@@ -44,7 +45,7 @@ def test_records_that_cannot_be_written_are_named(tmp_path):
     with folder.hold():
         folder.records.mkdir()
         with pytest.raises(RunError, match=r"cannot write .*records\.jsonl: Is a dir"):
-            folder.collect([])
+            folder.collect({})
 
 
 def test_new_folders_are_synced_in_their_parents(tmp_path, monkeypatch):
@@ -72,3 +73,45 @@ def test_what_a_killed_grid_was_writing_is_removed(tmp_path):
         with pytest.raises(InputError, match="another grid"), folder.hold():
             pass
         assert left[0].exists()
+
+
+KEY_NOW = {"settings": {"gamma": 0.9}, "budget": {"steps": 10}, "evaluate": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "collected"),
+    [
+        ({}, [True]),
+        ({"budget": {"steps": 20}}, [False]),
+        ({"evaluate": [{"severity": [1.0]}]}, [False]),
+        ({"settings": {"gamma": 0.99}}, []),  # Of another run, whose folder is gone.
+    ],
+)
+def test_result_counts_as_the_study_is_now(tmp_path, change, collected):
+    folder = GridFolder(tmp_path)
+    record = {**RESULT["record"], "finished": True}
+    with folder.hold():
+        folder.write_result("a", {"key": {**KEY_NOW, **change}, "record": record})
+        assert folder.is_done("a", KEY_NOW) == (collected == [True])
+        assert folder.collect({"a": KEY_NOW}) == len(collected)
+    lines = folder.records.read_bytes().splitlines()
+    assert [loads(line)["finished"] for line in lines] == collected
+
+
+def test_run_that_has_not_ended_is_not_done(tmp_path):
+    folder = GridFolder(tmp_path)
+    record = {**RESULT["record"], "finished": False}
+    with folder.hold():
+        folder.write_result("a", {"key": KEY_NOW, "record": record})
+        assert not folder.is_done("a", KEY_NOW)
+
+
+def test_settings_are_kept_of_all_runs_or_of_none(tmp_path):
+    folder = GridFolder(tmp_path)
+    with folder.hold():
+        folder.write_settings({"a": {"gamma": 0.9}, "b": {"gamma": 0.9}})
+        folder.run("b").mkdir()
+        (folder.run("b") / "journal.jsonl").touch()
+        with pytest.raises(InputError, match="run b .*other settings: gamma"):
+            folder.write_settings({"a": {"gamma": 0.99}, "b": {"gamma": 0.99}})
+    assert (tmp_path / "settings/a.toml").read_text() == "gamma = 0.9\n"

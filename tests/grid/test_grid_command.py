@@ -84,6 +84,12 @@ def test_no_gpu_where_one_is_asked(study, capsys, monkeypatch):
     assert "a run asks for 0.5 GPU and this machine has none" in err
 
 
+def test_more_cores_than_there_are(study, capsys):
+    assert main(["grid", str(study), "--cpus", "5000"]) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"a run asks for 5000 CPU and this machine has \d+ at most", err)
+
+
 def test_dry_run_without_a_speed_says_what_is_missing(study, capsys):
     assert main(["grid", str(study), "--dry-run"]) == 0
     assert "hours: unknown; give --steps-per-s" in capsys.readouterr().out
@@ -198,13 +204,13 @@ def test_an_address_where_no_ray_listens(study, capsys, monkeypatch):
 def test_a_run_that_has_begun_keeps_its_settings(tmp_path):
     folder = GridFolder(tmp_path)
     with folder.hold():
-        folder.write_settings("a", {"num_envs": 16, "steps": 10})
-        folder.write_settings("a", {"num_envs": 32, "steps": 10})  # Not begun.
+        folder.write_settings({"a": {"num_envs": 16, "steps": 10}})
+        folder.write_settings({"a": {"num_envs": 32, "steps": 10}})  # Not begun.
         folder.run("a").mkdir()
         (folder.run("a") / "journal.jsonl").touch()
-        folder.write_settings("a", {"num_envs": 32, "steps": 20})
+        folder.write_settings({"a": {"num_envs": 32, "steps": 20}})
         with pytest.raises(Exception, match="started with other settings: num_envs"):
-            folder.write_settings("a", {"num_envs": 64, "steps": 20})
+            folder.write_settings({"a": {"num_envs": 64, "steps": 20}})
 
 
 def test_two_grids_do_not_share_a_folder(tmp_path):
@@ -215,11 +221,12 @@ def test_two_grids_do_not_share_a_folder(tmp_path):
 
 def test_records_are_collected_in_the_studys_order(tmp_path):
     folder = GridFolder(tmp_path)
+    key = {"settings": {}}
     records = Path(__file__).parents[2] / "studies/laptop.jsonl"
     record = json.loads(records.read_text().splitlines()[0])
     with folder.hold():
         for name in ("b", "a"):
-            folder.write_result(name, {"key": None, "record": {**record, "run": name}})
-        assert folder.collect(["a", "missing", "b"]) == 2
+            folder.write_result(name, {"key": key, "record": {**record, "run": name}})
+        assert folder.collect(dict.fromkeys(("a", "missing", "b"), key)) == 2
     lines = folder.records.read_text().splitlines()
     assert [json.loads(line)["run"] for line in lines] == ["a", "b"]

@@ -175,6 +175,9 @@ def test_interrupted_run_ends_as_one_that_was_not(tmp_path, teachers, kind, opti
     finish(parts)
     assert_same(weights(whole), weights(parts))
     assert journal(tmp_path / "whole") == journal(tmp_path / "parts")
+    if "ppo_from" in options:  # It would go back to imitation, at its rate.
+        with pytest.raises(InputError, match="is a share of --steps"):
+            resume(tmp_path / "parts", steps=0, minutes=1.0)
 
 
 def test_teacher_that_trains_on_still_teaches_as_it_was(tmp_path, teachers):
@@ -224,7 +227,8 @@ def test_an_oracle_teaches_a_student_that_can_be_deployed(
         ({"teachers": ()}, "needs --teachers"),
         ({"teachers": ("nobody",)}, "no checkpoint 'nobody'"),
         ({"learner": OTHER}, "--learner.algorithm is 'gram'; accepted: ppo"),
-        ({"groups": "com"}, "at home in mass, which --groups lacks"),
+        ({"groups": "com"}, r"at home in mass, which --groups lacks: .*@com=0\.5\)"),
+        ({"levels": "mass=0.1"}, "at home in mass, which --levels fix"),
         ({"steps": 10}, "env steps, which count: --steps 10 leaves none"),
         ({"task": TaskCfg(episode_s=0.16, action_scale=0.5)}, "action scale of 0.25"),
     ],

@@ -139,6 +139,14 @@ def test_interrupted_run_ends_as_one_that_was_not(trained, tmp_path):
     assert journal(path) == journal(tmp_path / "parts")
 
 
+def test_a_new_budget_without_room_for_its_parts_is_refused(trained):
+    _, path, _ = trained
+    before = {file: file.read_bytes() for file in path.glob("*.json*")}
+    with pytest.raises(InputError, match="divides the run's --steps"):
+        resume(path, steps=0, minutes=2.0)
+    assert {file: file.read_bytes() for file in path.glob("*.json*")} == before
+
+
 def test_its_policy_is_calibrated_evaluated_to_the_bit_and_exported(
     trained, short_exports
 ):
@@ -206,6 +214,16 @@ def test_it_starts_from_a_policy_without_latents_and_acts_as_that_does(tmp_path)
     )
     other.close()
     assert_same(weights(run), weights(other))
+
+
+def test_the_weights_of_an_oracle_do_not_fit(tmp_path):
+    actor = replace(ACTORS["mlp"], privileged_groups=("privileged",), encoder_dim=4)
+    oracle = tiny(learner=LearnerCfg(actor=actor, critic=CRITIC, ppo=PPO))
+    start = tmp_path / "oracle" / "checkpoints" / "initial"
+    create(oracle, tmp_path / "oracle", PAPER).close()
+    with pytest.raises(InputError, match="is of another policy"):
+        create(gram(), tmp_path / "run", PAPER, init=start)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

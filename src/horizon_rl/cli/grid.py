@@ -23,7 +23,7 @@ from horizon_rl.cli.grid_plan import (
 from horizon_rl.cli.grid_screen import GridScreen
 from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.grid.execution import Told, Workers, check_resources, execute
-from horizon_rl.grid.folder import GridFolder
+from horizon_rl.grid.folder import CHANGEABLE, GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
 from horizon_rl.grid.study_file import StudyFile, load_study
 from horizon_rl.grid.transport import pack, unpack
@@ -50,8 +50,7 @@ def run(cmd: GridCmd) -> None:
     if cmd.dry_run:
         return
     with folder.hold():
-        for checked in runs:
-            folder.write_settings(checked.plan.name, checked.plan.settings)
+        folder.write_settings({c.plan.name: c.plan.settings for c in runs})
         todo = [c for c in runs if not _is_done(c, study, folder)]
         progress = GridProgress(len(runs), len(runs) - len(todo))
         stopped_by = None
@@ -59,7 +58,7 @@ def run(cmd: GridCmd) -> None:
             stopped_by = _execute(cmd, study, todo, folder, progress)
         for name, reason in progress.failed.items():
             say(f"failed: {name}: {reason} (log: {folder.log(name)})")
-        collected = folder.collect(checked.plan.name for checked in every)
+        collected = folder.collect({c.plan.name: _key(c, study) for c in every})
     say(
         f"{progress.done} of {progress.total} runs done; {collected} in {folder.records}"
     )
@@ -84,15 +83,18 @@ def _check(cmd: GridCmd) -> None:
 
 
 def _is_done(checked: Checked, study: StudyFile, folder: GridFolder) -> bool:
-    result = folder.read_result(checked.plan.name)
-    return result is not None and result["key"] == _key(checked, study)
+    return folder.is_done(checked.plan.name, _key(checked, study))
 
 
 def _key(checked: Checked, study: StudyFile) -> dict[str, Any]:
-    """Return what a result of a finished run depends on, beside its settings."""
-    evaluate = [encode(plan) for plan in study.evaluate]
-    # As it comes back from its file.
-    return loads(dumps({"budget": encode(checked.budget), "evaluate": evaluate}))
+    """Return what the result of a run depends on."""
+    settings = checked.plan.settings
+    key = {
+        "settings": {k: settings[k] for k in settings.keys() - CHANGEABLE},
+        "budget": encode(checked.budget),
+        "evaluate": [encode(plan) for plan in study.evaluate],
+    }
+    return loads(dumps(key))  # As it comes back from its file.
 
 
 # Work.
@@ -110,7 +112,7 @@ def _execute(
     screen = GridScreen(folder, progress)
     progress.left_steps = sum(checked.budget.steps for checked in todo)
     with (
-        _connect(cmd) as workers,
+        _connect(cmd, len(todo)) as workers,
         graceful_stop("stopping: runs end after their iteration") as stop,
         screen,
     ):
@@ -142,12 +144,12 @@ def _execute(
     return stop.signal
 
 
-def _connect(cmd: GridCmd) -> AbstractContextManager[Workers]:
+def _connect(cmd: GridCmd, num_runs: int) -> AbstractContextManager[Workers]:
     """Return what connects to the workers: this machine's own, or a cluster's."""
     if not cmd.address:
         from horizon_rl.grid.local import use_this_machine
 
-        return use_this_machine(num_workers(cmd))
+        return use_this_machine(min(num_workers(cmd), num_runs))
     from horizon_rl.grid.cluster import join_cluster
 
     return join_cluster(cmd.address)
@@ -188,8 +190,7 @@ def _take_in(
     if run and (ended.standing == "finished" or ended.evaluations):
         finished = is_finished(run, checked.budget)
         record = make_record(checked.plan, run, ended.evaluations, finished=finished)
-        key = _key(checked, study) if finished else None
-        folder.write_result(name, {"key": key, "record": record})
+        folder.write_result(name, {"key": _key(checked, study), "record": record})
     progress.done += ended.standing == "finished"
     return ended.standing
 

@@ -8,7 +8,7 @@ records.jsonl          one line per run, collected: all that tables and pages ne
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,19 +68,26 @@ class GridFolder:
         run = self.run(name)
         return last_written(journal_of(run)) if has_run(run) else None
 
-    def write_settings(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Keep a run's settings; those of one that has begun do not change."""
-        file = self.path / "settings" / f"{name}.toml"
-        text = to_toml(settings)
-        if file.exists():
-            if (before := read_bytes(file)) == text.encode():
-                return
-            if has_run(self.run(name)) and (changed := _changes(file, before, text)):
+    def write_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep the settings of runs, or of none where one that has begun has others."""
+        new = {}
+        for name in settings:
+            file, text = (
+                self.path / "settings" / f"{name}.toml",
+                to_toml(settings[name]),
+            )
+            before = read_bytes(file) if file.exists() else None
+            if before == text.encode():
+                continue
+            new[file] = text
+            has_begun = before is not None and has_run(self.run(name))
+            if has_begun and (changed := _changes(file, before, text)):
                 raise InputError(
                     f"run {name} in {self.path} was started with other settings: "
                     f"{', '.join(changed)}. Take another --out, or another name"
                 )
-        write_file(file, text.encode())
+        for file, text in new.items():
+            write_file(file, text.encode())
 
     def read_result(self, name: str) -> dict[str, Any] | None:
         """Return what a run came to, if it was evaluated; what is damaged counts as not."""
@@ -88,15 +95,31 @@ class GridFolder:
             found = loads(read_bytes(self.path / "results" / f"{name}.json"))
         except (OSError, InputError):
             return None
-        is_whole = isinstance(found, dict) and "key" in found
+        is_whole = isinstance(found, dict) and isinstance(found.get("key"), dict)
         return found if is_whole and is_run_record(found.get("record")) else None
+
+    def is_done(self, name: str, key: Mapping[str, Any]) -> bool:
+        """Tell whether a run has ended and was evaluated, all as the study has it now."""
+        found = self.read_result(name)
+        return found is not None and found["key"] == key and found["record"]["finished"]
 
     def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         write_file(self.path / "results" / f"{name}.json", dumps(result).encode())
 
-    def collect(self, names: Iterable[str]) -> int:
-        """Put the records of all runs that have one into one file; return how many."""
-        found = [r["record"] for name in names if (r := self.read_result(name))]
+    def collect(self, keys: Mapping[str, Mapping[str, Any]]) -> int:
+        """Put the records of all runs that have one into one file; return how many.
+
+        Args:
+            keys: What their results depend on, as the study has it now. A run that had
+                another budget or other evaluations is not finished; one of other
+                settings is another run.
+        """
+        found = [
+            {**result["record"], "finished": self.is_done(name, key)}
+            for name, key in keys.items()
+            if (result := self.read_result(name))
+            and result["key"].get("settings") == key["settings"]
+        ]
         try:
             write_file(self.records, "".join(dumps(x) + "\n" for x in found).encode())
         except OSError as error:

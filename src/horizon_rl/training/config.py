@@ -1,5 +1,6 @@
 """Settings of a training run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from typing import Annotated
@@ -174,7 +175,7 @@ class TrainCfg(MethodCfgs):
             ranks: How many processes train together.
             teachers: Those that the settings name.
         """
-        self._check_teachers(teachers)
+        self._check_teachers(teachers, fixed_levels(self, catalogue))
         cfg = self.curriculum
         if not self.probe_scenarios:
             # What is not measured cannot be asked for.
@@ -198,7 +199,7 @@ class TrainCfg(MethodCfgs):
         if not isinstance(method, (Clock, Distill)):
             check_plan(plan, tuple(plan.groups))  # They widen what can be widened.
         self.check_scores(method, has_scores=self.learner.algorithm != "gram")
-        self._check_parts()
+        self.check_budget()
         return method
 
     def check_scores(self, method: Method, *, has_scores: bool) -> None:
@@ -210,7 +211,9 @@ class TrainCfg(MethodCfgs):
                 "value_losses()"
             )
 
-    def _check_teachers(self, teachers: tuple[Teacher, ...]) -> None:
+    def _check_teachers(
+        self, teachers: tuple[Teacher, ...], fixed: Mapping[str, float]
+    ) -> None:
         if self.teachers and self.method != "distill":
             raise InputError(
                 f"method {self.method} has no teachers; --teachers are for distill"
@@ -221,17 +224,29 @@ class TrainCfg(MethodCfgs):
                 "method distill has its own loss, and PPO after it: "
                 f"--learner.algorithm is '{algorithm}'; accepted: ppo"
             )
+        for teacher in teachers:
+            if both := [
+                g for g, level in teacher.levels.items() if level and g in fixed
+            ]:
+                raise InputError(
+                    f"teacher {teacher.name} is at home in {', '.join(both)}, which "
+                    "--levels fix: leave them out there, or out of its domain"
+                )
         spent = Distill(teachers=teachers).charged
         if 0 < self.steps <= spent:
             raise InputError(
                 f"the teachers cost {spent:,} env steps, which count: --steps "
                 f"{self.steps} leaves none. Accepted: more than that, or 0"
             )
+
+    def check_budget(self) -> None:
+        """Refuse a budget that leaves no room for parts of an algorithm.
+
+        These are shares of the env steps: PPO after distillation, and those of GRAM, which
+        has to calibrate its policy at the end.
+        """
         if self.learner.distill.ppo_from is not None and not self.steps:
             raise InputError("--learner.distill.ppo-from is a share of --steps: set it")
-
-    def _check_parts(self) -> None:
-        """Refuse a budget in which GRAM would not come to calibrate its policy."""
         if self.learner.algorithm != "gram":
             return
         gram, probes = self.learner.gram, self.num_probed * self.task.max_steps

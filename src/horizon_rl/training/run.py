@@ -150,6 +150,8 @@ class Run(Recorder):
             steps=was.steps if steps is None else steps,
             minutes=was.minutes if minutes is None else minutes,
         )
+        if cfg != was:
+            cfg.check_budget()
         run = cls(cfg, context.catalogue, path, device, ranks)
         run.start = context.start
         method, entries, is_old = ranks.once(lambda: run._catch_up(context))

@@ -72,10 +72,13 @@ def let_adapt(
     parameters, which its own encoder told it. The optimiser is a fresh one.
 
     Args:
-        tensors: A learner's state, see `state_tensors`; as it is if it is GRAM's.
+        tensors: A learner's state, see `state_tensors`; as it is if it is GRAM's, or an
+            oracle's, which does not fit.
         own: The state of the learner that takes it.
     """
     first = "actor.mlp.0.weight"
+    if any(name.startswith("actor.encoder.") for name in tensors):
+        return dict(tensors)
     if "context.mlp.0.weight" not in own.keys() - tensors.keys():
         return dict(tensors)
     if first not in tensors:

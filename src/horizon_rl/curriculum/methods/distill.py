@@ -87,11 +87,16 @@ class Distill(WholePhases):
         if not self.teachers:
             raise InputError("method distill needs --teachers: policies or runs")
         for teacher in self.teachers:
-            levels = teacher.levels.items()
-            if foreign := [name for name, x in levels if x and name not in groups]:
+            home = {name: level for name, level in teacher.levels.items() if level}
+            if foreign := [name for name in home if name not in groups]:
+                rest = {name: home[name] for name in home if name in groups}
+                domain = ",".join(
+                    f"{name}={level:g}"
+                    for name, level in (rest or {groups[0]: 0.5}).items()
+                )
                 raise InputError(
                     f"teacher {teacher.name} is at home in {', '.join(foreign)}, which "
-                    f"--groups lacks: name them, or its domain ({teacher.name}@mass=0.5)"
+                    f"--groups lacks: name them, or its domain ({teacher.name}@{domain})"
                 )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(State(frontiers=frontiers, env_steps=self.charged))
