@@ -112,6 +112,23 @@ def test_seeds_are_the_unit():
     assert ab.frontier_change.sd == pytest.approx(0.0)
 
 
+def test_coverage_is_compared_with_the_full_runs_and_the_cores():
+    records = [*search_records(0), *search_records(1)]
+    records[-1]["coverage"]["a"] = 0.3
+    a, _, c = search_core(records).groups
+    means = a.expert_coverage.mean, a.full_coverage.mean, a.core_coverage
+    assert means[:2] == (pytest.approx(0.3), pytest.approx(0.25))
+    # The core is the pair a, b, whose run has 40 in a; c is not in it.
+    assert means[2] and means[2].mean == pytest.approx(0.4) and c.core_coverage is None
+    records[-1]["evaluations"][0]["columns"]["c"]["success"] = 0.1
+    for record in records:  # Now all three are selected: it is the full run.
+        if record["groups"] == ["b", "c"]:
+            record["coverage"]["b"] = 0.4
+    found = search_core(records)
+    assert found.core == ("a", "b", "c")
+    assert all(g.core_coverage == g.full_coverage for g in found.groups)
+
+
 def test_the_last_checkpoint_that_was_evaluated_counts():
     records = search_records()
     early = {**records[0]["evaluations"][0], "env_steps": 50}
@@ -174,6 +191,8 @@ def test_command_selects_and_draws(tmp_path, capsys):
     assert "| a + b | 50.0 | +3.0 | +6.0 | +9.0 |" in out
     svg = (figures / "core.svg").read_text()
     assert "O +6.0" in svg and (figures / "core.png").stat().st_size > 1000
+    reach = (figures / "reach.svg").read_text()
+    assert "core's run" in reach and (figures / "reach.png").stat().st_size > 1000
 
 
 def test_command_names_the_cells_that_there_are(tmp_path, capsys):

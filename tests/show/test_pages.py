@@ -124,6 +124,28 @@ def test_cost_and_coverage(root):
     assert "| fixed | 51.0 ± 0.0 | 52.0 ± 0.0 |" in page
 
 
+def test_seeds_that_are_missing_and_runs_that_have_not_ended_are_said(root):
+    file = root / "r.jsonl"
+    whole, first, *others = map(loads, file.read_text().splitlines())
+    # Of seed 1 of horizon, the first mark and column mass are left.
+    first["evaluations"] = [e for e in first["evaluations"] if e["mark"] == 1e6]
+    first["finished"] = False
+    file.write_text("".join(dumps(r) + "\n" for r in (whole, first, *others)))
+
+    def notes(words: str) -> str:
+        return fill_page(block(f"r.jsonl {words}"), root)
+
+    unfinished = "Before the end of their budget: 1 of 4 runs."
+    assert unfinished in notes("coverage")
+    for words in ("success severity=0.5", "close severity=0.5"):
+        assert "Seeds evaluated: horizon 1 of 2." in notes(words)
+        assert unfinished in notes(words)
+    assert "Seeds" not in notes("success severity=0.5 cells=fixed")
+    assert "Seeds evaluated: horizon at 2.0 M 1 of 2." in notes("cost suite=curve")
+    # What it had reached at a mark, it had reached.
+    assert unfinished not in notes("cost suite=curve")
+
+
 def test_cost_is_drawn_where_its_block_names_a_figure(root, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="needs the extra plot")
     monkeypatch.chdir(root)

@@ -11,7 +11,7 @@ from horizon_rl.support.records import encode
 
 with needs_extra("train"):
     from horizon_rl.grid.core import search_core
-    from horizon_rl.show.core_tables import core_figure, core_tables
+    from horizon_rl.show.core_tables import core_figure, core_tables, reach_figure
     from horizon_rl.show.plotting import save_figure
 
 
@@ -31,5 +31,6 @@ def run(cmd: CoreCmd) -> None:
         say(f"numbers in {cmd.json}")
     if cmd.figures:
         cmd.figures.mkdir(parents=True, exist_ok=True)
-        for path in save_figure(core_figure(found), cmd.figures / "core"):
-            say(f"drawn in {path}")
+        for name, figure in (("core", core_figure), ("reach", reach_figure)):
+            for path in save_figure(figure(found), cmd.figures / name):
+                say(f"drawn in {path}")

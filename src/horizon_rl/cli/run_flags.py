@@ -40,7 +40,7 @@ class CoreCmd:
     draw: Draw = "dev"
     """Scenarios of the evaluations."""
     figures: Path | None = None
-    """Folder for the matrix, PNG and SVG."""
+    """Folder for the matrix and for how far groups are reached, PNG and SVG."""
     json: Path | None = None
     """File to write all numbers to."""
     markdown: bool = False

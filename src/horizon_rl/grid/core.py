@@ -37,6 +37,9 @@ class GroupFinding:
     expert_success: Spread
     expert_coverage: Spread
     full_success: Spread
+    full_coverage: Spread
+    core_coverage: Spread | None
+    """Of the run of all selected groups, where the records have one."""
     is_hard: bool
     partner: str
     """With whom it gains most."""
@@ -119,6 +122,9 @@ def search_core(
     def run(groups: Iterable[str], seed: int) -> Record:
         return runs[frozenset(groups), seed]
 
+    def coverage(groups: Iterable[str], group: str) -> Spread:
+        return spread(run(groups, seed)["coverage"][group] for seed in seeds)
+
     def success(record: Record, *groups: str) -> float:
         return _success(record, groups, (suite, severity, draw))
 
@@ -142,6 +148,7 @@ def search_core(
     full = {g: spread(success(run(names, s), g) for s in seeds) for g in names}
     gains = {finding.groups: finding.gain for finding in found}
     core = select_core({g: s.mean for g, s in full.items()}, gains)
+    has_core = all((frozenset(core), seed) in runs for seed in seeds)
     return CoreSearch(
         severity=severity,
         draw=draw,
@@ -150,8 +157,10 @@ def search_core(
             GroupFinding(
                 group=g,
                 expert_success=spread(success(run([g], s), g) for s in seeds),
-                expert_coverage=spread(run([g], s)["coverage"][g] for s in seeds),
+                expert_coverage=coverage([g], g),
                 full_success=full[g],
+                full_coverage=coverage(names, g),
+                core_coverage=coverage(core, g) if has_core and g in core else None,
                 is_hard=full[g].mean < HARD_BELOW,
                 partner=(best := _best_pair(g, gains))[0],
                 gain=best[1],

@@ -5,7 +5,7 @@ from typing import Any
 from horizon_rl.domains.catalogue import CORE_GROUPS
 from horizon_rl.grid.core import HARD_BELOW, CoreSearch, GroupFinding, PairFinding
 from horizon_rl.show.numbers import show_spread
-from horizon_rl.show.plotting import new_figure
+from horizon_rl.show.plotting import COLOURS, FAINT, new_figure
 from horizon_rl.show.table import Cell, Table, tabulate
 
 RULE = (
@@ -29,12 +29,14 @@ def core_tables(found: CoreSearch) -> list[Table]:
             ("expert", lambda g: show_spread(g.expert_success, 100.0, 1)),
             ("full run", lambda g: show_spread(g.full_success, 100.0, 1)),
             ("expert's coverage", lambda g: show_spread(g.expert_coverage, 100.0, 1)),
+            ("full run's coverage", lambda g: show_spread(g.full_coverage, 100.0, 1)),
+            ("core run's coverage", _core_coverage),
             ("best partner", lambda g: g.partner),
             ("F + O", lambda g: f"{g.gain:+.1f}"),
             ("", _verdict),
         ),
         notes,
-        align="lrrrlrl",
+        align="lrrrrrlrl",
     )
     pairs = tabulate(
         f"Pairs at {where}",
@@ -81,6 +83,31 @@ def core_figure(found: CoreSearch) -> Any:
     return figure
 
 
+def reach_figure(found: CoreSearch) -> Any:
+    """Draw how far every group is reached: by its expert, the full run, the core's."""
+    bars = {
+        "expert": [group.expert_coverage for group in found.groups],
+        "full run": [group.full_coverage for group in found.groups],
+        "core's run": [group.core_coverage for group in found.groups],
+    }
+    figure, (axes,) = new_figure(1.6 + 0.9 * len(found.groups), 3.2)
+    for k, (label, spreads) in enumerate(bars.items()):
+        known = [(x, s) for x, s in enumerate(spreads) if s is not None]
+        if known:
+            axes.bar(
+                [x + 0.27 * (k - 1) for x, _ in known],
+                [100.0 * s.mean for _, s in known],
+                yerr=[100.0 * (s.sd or 0.0) for _, s in known],
+                **dict(width=0.25, color=COLOURS[k], ecolor=FAINT, label=label),
+            )
+    names = [finding.group for finding in found.groups]
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylim(0.0, 100.0)
+    axes.set_ylabel("coverage of the group, %")
+    axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
 def _write(axes: Any, x: int, y: int, text: str, value: float, weight="normal") -> None:
     colour = "black" if value > 50.0 else "white"
     axes.text(
@@ -101,6 +128,10 @@ def _cell(pair: PairFinding) -> str:
 def _points(spread: Any) -> str:
     text = f"{spread.mean:+.1f}"
     return text if spread.sd is None else f"{text} ± {spread.sd:.1f}"
+
+
+def _core_coverage(group: GroupFinding) -> str:
+    return show_spread(group.core_coverage, 100.0, 1) if group.core_coverage else ""
 
 
 def _verdict(group: GroupFinding) -> str | Cell:

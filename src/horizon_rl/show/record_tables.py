@@ -4,7 +4,7 @@ Seeds are the unit, and the best of a row is bold, ours or not.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
@@ -108,20 +108,23 @@ class Choice:
 
 def success_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success by column, a cell of the study in each of the table's columns."""
-    scores = score_suite(choice.evaluations(records))
+    found = choice.evaluations(records)
+    scores = score_suite(found)
     single = any(len(seeds) == 1 for seeds in scores.policies.values())
-    table = suite_table(scores, intervals=single)
-    return [bold_rows(table, len(scores.policies))]
+    table = bold_rows(suite_table(scores, intervals=single), len(scores.policies))
+    return [_note_gaps(table, records, choice, found)]
 
 
 def close_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """What success hides: how closely policies track."""
-    return [tracking_table(score_suite(choice.evaluations(records)))]
+    found = choice.evaluations(records)
+    return [_note_gaps(tracking_table(score_suite(found)), records, choice, found)]
 
 
 def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """What the runs cost, and the coverage of their groups at the end, %."""
-    cells = _by_cell(choice.records(records))
+    chosen = choice.records(records)
+    cells = _by_cell(chosen)
     groups = dict.fromkeys(g for r in records for g in r["groups"])
 
     def of(key: Callable[[Record], float]) -> Callable[[str], str]:
@@ -145,7 +148,10 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
                 ),
                 *((group, covered(group)) for group in groups),
             ),
-            ("Lost: env steps that were rolled back. Mean ± s.d. over seeds.",),
+            (
+                "Lost: env steps that were rolled back. Mean ± s.d. over seeds.",
+                *_note_unfinished(chosen),
+            ),
         )
     ]
 
@@ -153,21 +159,24 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success against env steps: the area of the curve where there is one."""
     points = cost_points(records, choice)
-    cells = [record["cell"] for record in choice.records(records)]
+    runs = Counter(record["cell"] for record in choice.records(records))
+    marks = {mark: show_count(int(mark)) for mark in _marks(records)}
+    found = {(cell, mark): list[float]() for cell in runs for mark in marks}
+    for point, mark in points:
+        found[point.method, mark].append(point.success)
 
     def at(mark: float) -> Callable[[str], str]:
-        return lambda cell: _percent(
-            point.success for point, of in points if (point.method, of) == (cell, mark)
-        )
+        return lambda cell: _percent(found[cell, mark])
 
+    seeds = {f"{c} at {marks[m]}": (len(x), runs[c]) for (c, m), x in found.items()}
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
-        dict.fromkeys(cells),
+        runs,
+        (("cell", str), *((marks[mark], at(mark)) for mark in marks)),
         (
-            ("cell", str),
-            *((show_count(int(mark)), at(mark)) for mark in _marks(records)),
+            "Mean ± s.d. over seeds; of a curve, the mean over its four severities.",
+            *_note_seeds({k: v for k, v in seeds.items() if v[0]}),
         ),
-        ("Mean ± s.d. over seeds; of a curve, the mean over its four severities.",),
     )
     return [bold_columns(table)]
 
@@ -226,6 +235,38 @@ KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "diagnostic": diagnostics_table,
     "glance": at_a_glance,
 }
+
+
+def _note_gaps(
+    table: Table,
+    records: Sequence[Record],
+    choice: Choice,
+    evaluations: Sequence[Record],
+) -> Table:
+    """Note which runs were not evaluated, and at the end, which have not ended."""
+    chosen = choice.records(records)
+    evaluated = Counter(found["policy"] for found in evaluations)
+    runs = Counter(record["cell"] for record in chosen)
+    notes = _note_seeds(
+        {cell: (evaluated[cell], number) for cell, number in runs.items()}
+    )
+    if choice.mark is None:
+        notes = (*notes, *_note_unfinished(chosen))
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def _note_seeds(seeds: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Name means over fewer seeds than there are runs."""
+    fewer = [f"{name} {n} of {runs}" for name, (n, runs) in seeds.items() if n < runs]
+    return (f"Seeds evaluated: {', '.join(fewer)}.",) if fewer else ()
+
+
+def _note_unfinished(records: Sequence[Record]) -> tuple[str, ...]:
+    # A shipped policy is at its end.
+    going = sum(not record.get("finished", True) for record in records)
+    return (f"Before the end of their budget: {going} of {len(records)} runs.",) * (
+        going > 0
+    )
 
 
 def _marks(records: Sequence[Record]) -> list[float]:
