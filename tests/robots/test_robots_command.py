@@ -72,9 +72,9 @@ def test_a_file_is_checked_joint_by_joint(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     out = printed(capsys, name=(str(BACKWARD),))
     rows = [line.split() for line in out.splitlines()]
-    assert ["FL_thigh", "FL_hip", "0", "-1", "0", "-30.50..10.60", "0.80"] == next(
-        row[:7] for row in rows if row[:1] == ["FL_thigh"]
-    )
+    # The last as the file counts it, about -y.
+    thigh = ["FL_thigh", "FL_hip", "0", "-1", "0", "-30.50..10.60", "0.80", "-0.80"]
+    assert thigh == next(row[:8] for row in rows if row[:1] == ["FL_thigh"])
     assert "found by kinematics" in out and "0.312 m, 78% of the leg" in out
     assert "FL FL_toe, FR FR_toe" in out and "hull, capsule of FL_upper" in out
     assert max(map(len, out.splitlines())) <= 80
@@ -89,6 +89,7 @@ def test_a_check_has_a_json_form(capsys):
     knee = robot["joints"][2]
     assert knee["axis"] == [0.0, -1.0, 0.0]
     assert knee["limits_rad"] == pytest.approx([-40.5, 10.5])
+    assert knee["default_in_file_rad"] == pytest.approx(-knee["default_rad"])
     assert knee["friction_nm"] == 0.5 and knee["joint"] == "FL_knee"
     assert robot["feet"]["RR"] == "RR_toe" and robot["trunk_touches_ground"]
     assert robot["contacts"][0] == "hull" and len(robot["contacts"]) == 5

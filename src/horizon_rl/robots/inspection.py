@@ -16,6 +16,7 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
     """Describe a robot as plain data; angles are canonical, unknown numbers None."""
     model, data = robot.model, stand(robot)
     joints = model.dof_jntid[robot.dof_adr]
+    in_file = robot.source_position(robot.default_pose_rad)
     ranges, limited = np.stack(robot.joint_ranges(), 1), model.jnt_limited[joints]
     solid = np.flatnonzero(model.geom_conaffinity == 1).tolist()
     feet = robot.foot_geom_ids.tolist()
@@ -29,6 +30,7 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
                 "axis": data.xaxis[joint].round(3).tolist(),
                 "limits_rad": ranges[i].tolist() if limited[i] else None,
                 "default_rad": float(robot.default_pose_rad[i]),
+                "default_in_file_rad": float(in_file[i]),
                 "friction_nm": float(model.dof_frictionloss[robot.dof_adr[i]]),
                 "armature_kg_m2": float(model.dof_armature[robot.dof_adr[i]]),
             }

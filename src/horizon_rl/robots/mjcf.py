@@ -62,7 +62,7 @@ def _build_named(name: str, ground: Ground) -> Robot:
     try:
         return build_robot(load_body(name), ground)
     except InputError as error:
-        raise InputError(f"{error}; or an MJCF file, *.xml") from error
+        raise InputError(f"{error}; or an MJCF file, *.xml or *.mjcf") from error
 
 
 @cache
@@ -92,7 +92,8 @@ def load_mjcf(
     with inside(str(path)):
         path = Path(path)
         if not path.is_file():
-            raise InputError("no such file; needs an MJCF file")
+            what = "a directory" if path.is_dir() else "no such file"
+            raise InputError(f"{what}; needs an MJCF file")
         silence_engine()
         check_declared_sizes(path)
         spec = _load(mujoco.MjSpec.from_file, str(path))
