@@ -32,7 +32,7 @@ from horizon_rl.domains import AtLevels, load_catalogue, paper_catalogue
 from horizon_rl.evaluation.array_cache import ArrayCache
 from horizon_rl.evaluation.success import read_curve, read_results
 from horizon_rl.evaluation.suite_file import load_suite
-from horizon_rl.grid.folder import GridFolder, read_collected
+from horizon_rl.grid.folder import Asked, GridFolder, read_collected
 from horizon_rl.grid.study_file import load_study
 from horizon_rl.physics import sample_pool
 from horizon_rl.policies.load import load_policy
@@ -85,7 +85,8 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
     result = GridFolder(folder / "evaluated")
     with result.hold():
         record = json.loads(records.read_text().splitlines()[0])
-        result.write_result("a", {"key": {"settings": {}}, "record": record})
+        result.write_result("a", {"key": {"budget": {}}, "record": record})
+        asked = Asked.of(record["settings"], {"budget": {}})
     cached = sorted((folder / "cache").glob("??/*.npz"))[0]
 
     def act(file: str) -> Callable[[], Any]:
@@ -118,7 +119,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
         return run_command("robots", robot, "--joints", joints, "--json")
 
     def evaluated() -> Any:
-        found = result.read_result("a"), result.collect({"a": {"settings": {}}})
+        found = result.read_result("a"), result.collect({"a": asked})
         if found[0] is None:
             raise InputError("it is evaluated again")
         return found, read_collected(result.records)

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("scipy")
 from horizon_rl.cli import main
 from horizon_rl.grid.core import search_core, select_core
+from horizon_rl.show.core_tables import core_tables
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import dumps
 
@@ -126,7 +127,28 @@ def test_coverage_is_compared_with_the_full_runs_and_the_cores():
             record["coverage"]["b"] = 0.4
     found = search_core(records)
     assert found.core == ("a", "b", "c")
+    assert "No finished run" not in str(core_tables(found))
     assert all(g.core_coverage == g.full_coverage for g in found.groups)
+
+
+def test_a_search_does_without_the_run_of_the_core():
+    wide = (*NAMES, "d")
+    experts = [record([g], 0, {g: 60}, {g: 30}) for g in wide]
+    pairs = [
+        record(p, 0, {p[0]: 70, p[1]: 62, "+".join(p): 50}, dict.fromkeys(p, 40))
+        for p in combinations(wide, 2)
+    ]
+    success = {"a": 80, "b": 80, "c": 80, "d": 95}
+    full = record(wide, 0, success, dict.fromkeys(wide, 20))
+    core = record(NAMES, 0, {}, dict.fromkeys(NAMES, 35), finished=False)
+    found = search_core([*experts, *pairs, full, core])
+    assert found.core == NAMES and found.groups[0].core_coverage is None
+    missing = "No finished run of the selected groups with every seed."
+    assert missing in core_tables(found)[0].notes
+    core["finished"] = True
+    found = search_core([*experts, *pairs, full, core])
+    assert missing not in core_tables(found)[0].notes
+    assert [g.core_coverage is None for g in found.groups] == [False] * 3 + [True]
 
 
 def test_the_last_checkpoint_that_was_evaluated_counts():
@@ -144,7 +166,7 @@ def test_the_last_checkpoint_that_was_evaluated_counts():
         (lambda r: r.pop(-2), "missing: b.c seed 0"),
         (lambda r: r.append(record("a", 1, {}, {})), "missing: a.b.c seed 1|b seed 1"),
         (lambda r: r[0]["evaluations"].clear(), "was not evaluated in column a of ood"),
-        (lambda r: r[2].update(finished=False), "not finished: horizon_c_s0. The comm"),
+        (lambda r: r[2].update(finished=False), "study asks: horizon_c_s0. The comm"),
     ],
 )
 def test_what_is_missing_is_named(change, complaint):
@@ -192,7 +214,7 @@ def test_command_selects_and_draws(tmp_path, capsys):
     svg = (figures / "core.svg").read_text()
     assert "O +6.0" in svg and (figures / "core.png").stat().st_size > 1000
     reach = (figures / "reach.svg").read_text()
-    assert "core's run" in reach and (figures / "reach.png").stat().st_size > 1000
+    assert "core run" in reach and (figures / "reach.png").stat().st_size > 1000
 
 
 def test_command_names_the_cells_that_there_are(tmp_path, capsys):

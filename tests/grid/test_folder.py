@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from horizon_rl.grid.folder import GridFolder
+from horizon_rl.grid.folder import Asked, GridFolder
 from horizon_rl.support import durable
 from horizon_rl.support.errors import InputError, RunError
 from horizon_rl.support.records import loads
 
 RECORDS = Path(__file__).parents[2] / "studies/laptop.jsonl"
-KEY = {"settings": {}}
-RESULT = {"key": KEY, "record": loads(RECORDS.read_bytes().splitlines()[0])}
+RECORD = loads(RECORDS.read_bytes().splitlines()[0])
+RESULT = {"key": None, "record": RECORD}
+ASKED = Asked.of(RECORD["settings"], {"budget": {"steps": 10}, "evaluate": []})
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '"x"', '{"key": 1}', '{"key": {}, "record": {}}']
+    "text", ["", "[]", "{}", '"x"', '{"key": 1}', '{"key": 1, "record": {}}']
 )
 def test_damaged_result_counts_as_none(tmp_path, text):
     folder = GridFolder(tmp_path)
@@ -23,7 +24,7 @@ def test_damaged_result_counts_as_none(tmp_path, text):
         folder.write_result("a", RESULT)
         (tmp_path / "results/b.json").write_text(text)
         assert folder.read_result("b") is None
-        assert folder.collect({"a": KEY, "b": KEY}) == 1
+        assert folder.collect({"a": ASKED, "b": ASKED}) == 1
 
 
 @pytest.mark.parametrize("text", [b"x = [", b"\xff\xfe", b"[" * 100_000])
@@ -75,35 +76,26 @@ def test_what_a_killed_grid_was_writing_is_removed(tmp_path):
         assert left[0].exists()
 
 
-KEY_NOW = {"settings": {"gamma": 0.9}, "budget": {"steps": 10}, "evaluate": []}
-
-
 @pytest.mark.parametrize(
-    ("change", "collected"),
+    ("key", "settings", "collected"),
     [
-        ({}, [True]),
-        ({"budget": {"steps": 20}}, [False]),
-        ({"evaluate": [{"severity": [1.0]}]}, [False]),
-        ({"settings": {"gamma": 0.99}}, []),  # Of another run, whose folder is gone.
+        (ASKED.key, {}, [True]),
+        (None, {}, [False]),  # It has not ended.
+        (ASKED.key, {"steps": 7, "device": "cpu"}, [True]),  # These may change.
+        ({**ASKED.key, "budget": {"steps": 20}}, {}, [False]),
+        ({**ASKED.key, "evaluate": [{"severity": [1.0]}]}, {}, [False]),
+        (ASKED.key, {"gamma": 0.9}, []),  # Of another run, whose folder is gone.
     ],
 )
-def test_result_counts_as_the_study_is_now(tmp_path, change, collected):
+def test_result_counts_as_the_study_is_now(tmp_path, key, settings, collected):
     folder = GridFolder(tmp_path)
-    record = {**RESULT["record"], "finished": True}
+    record = {**RECORD, "settings": {**RECORD["settings"], **settings}}
     with folder.hold():
-        folder.write_result("a", {"key": {**KEY_NOW, **change}, "record": record})
-        assert folder.is_done("a", KEY_NOW) == (collected == [True])
-        assert folder.collect({"a": KEY_NOW}) == len(collected)
+        folder.write_result("a", {"key": key, "record": record})
+        assert folder.is_done("a", ASKED) == (collected == [True])
+        assert folder.collect({"a": ASKED}) == len(collected)
     lines = folder.records.read_bytes().splitlines()
     assert [loads(line)["finished"] for line in lines] == collected
-
-
-def test_run_that_has_not_ended_is_not_done(tmp_path):
-    folder = GridFolder(tmp_path)
-    record = {**RESULT["record"], "finished": False}
-    with folder.hold():
-        folder.write_result("a", {"key": KEY_NOW, "record": record})
-        assert not folder.is_done("a", KEY_NOW)
 
 
 def test_settings_are_kept_of_all_runs_or_of_none(tmp_path):

@@ -330,8 +330,8 @@ def test_names_that_are_no_text_are_refused(tmp_path):
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path):
-    for path in (tmp_path, tmp_path / "gone.xml"):
-        with pytest.raises(InputError, match="no such file"):
+    for path, why in ((tmp_path, "a dir"), (tmp_path / "gone.xml", "no such file")):
+        with pytest.raises(InputError, match=f"{why}.*; needs an MJCF file"):
             load_mjcf(path)
 
 

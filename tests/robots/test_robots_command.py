@@ -118,6 +118,7 @@ def test_a_pose_far_from_the_trained_one_is_said(tmp_path):
     ("options", "message"),
     [
         ({"name": ("go3",)}, "unknown robot 'go3': did you mean 'go"),
+        ({"name": ("x.urdf",)}, r"unknown robot .*; or an MJCF file, \*\.xml or"),
         ({"name": ("go2+stilt",)}, "did you mean 'stilts'"),
         ({"mjcf": (Path("gone.xml"),)}, "gone.xml: no such file"),
         (

@@ -135,13 +135,13 @@ def test_seeds_that_are_missing_and_runs_that_have_not_ended_are_said(root):
     def notes(words: str) -> str:
         return fill_page(block(f"r.jsonl {words}"), root)
 
-    unfinished = "Before the end of their budget: 1 of 4 runs."
-    assert unfinished in notes("coverage")
+    unfinished = "Not yet as their study asks (budget, evaluations): 1 of 4 runs."
+    assert unfinished in notes("coverage") and unfinished in notes("diagnostic")
     for words in ("success severity=0.5", "close severity=0.5"):
-        assert "Seeds evaluated: horizon 1 of 2." in notes(words)
+        assert "Seeds: horizon 1, fixed 2." in notes(words)
         assert unfinished in notes(words)
     assert "Seeds" not in notes("success severity=0.5 cells=fixed")
-    assert "Seeds evaluated: horizon at 2.0 M 1 of 2." in notes("cost suite=curve")
+    assert "horizon at 2.0 M 1, fixed at 1.0 M 2" in notes("cost suite=curve")
     # What it had reached at a mark, it had reached.
     assert unfinished not in notes("cost suite=curve")
 

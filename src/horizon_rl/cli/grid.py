@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from signal import SIGTERM
-from typing import Any
 
 from horizon_rl.cli.common import say
 from horizon_rl.cli.grid_flags import GridCmd
@@ -23,15 +22,16 @@ from horizon_rl.cli.grid_plan import (
 from horizon_rl.cli.grid_screen import GridScreen
 from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.grid.execution import Told, Workers, check_resources, execute
-from horizon_rl.grid.folder import CHANGEABLE, GridFolder
+from horizon_rl.grid.folder import Asked, GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
 from horizon_rl.grid.study_file import StudyFile, load_study
 from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.find import LOGS
 from horizon_rl.show.grid_board import GridProgress
+from horizon_rl.support.cores import count_cores
 from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError
-from horizon_rl.support.records import dumps, encode, loads
+from horizon_rl.support.records import encode
 from horizon_rl.support.toml_text import to_toml
 
 
@@ -51,14 +51,14 @@ def run(cmd: GridCmd) -> None:
         return
     with folder.hold():
         folder.write_settings({c.plan.name: c.plan.settings for c in runs})
-        todo = [c for c in runs if not _is_done(c, study, folder)]
+        todo = [c for c in runs if not folder.is_done(c.plan.name, _ask(c, study))]
         progress = GridProgress(len(runs), len(runs) - len(todo))
         stopped_by = None
         if todo:
             stopped_by = _execute(cmd, study, todo, folder, progress)
         for name, reason in progress.failed.items():
             say(f"failed: {name}: {reason} (log: {folder.log(name)})")
-        collected = folder.collect({c.plan.name: _key(c, study) for c in every})
+        collected = folder.collect({c.plan.name: _ask(c, study) for c in every})
     say(
         f"{progress.done} of {progress.total} runs done; {collected} in {folder.records}"
     )
@@ -80,21 +80,14 @@ def _check(cmd: GridCmd) -> None:
         raise InputError("--workers are this machine's; a cluster has its own")
     if cmd.bring_back and not cmd.address:
         raise InputError("--bring-back is for the nodes of an --address")
+    if not cmd.address and cmd.cpus > count_cores():
+        raise InputError(f"--cpus is {cmd.cpus}; this machine has {count_cores()}")
 
 
-def _is_done(checked: Checked, study: StudyFile, folder: GridFolder) -> bool:
-    return folder.is_done(checked.plan.name, _key(checked, study))
-
-
-def _key(checked: Checked, study: StudyFile) -> dict[str, Any]:
-    """Return what the result of a run depends on."""
-    settings = checked.plan.settings
-    key = {
-        "settings": {k: settings[k] for k in settings.keys() - CHANGEABLE},
-        "budget": encode(checked.budget),
-        "evaluate": [encode(plan) for plan in study.evaluate],
-    }
-    return loads(dumps(key))  # As it comes back from its file.
+def _ask(checked: Checked, study: StudyFile) -> Asked:
+    evaluate = [encode(plan) for plan in study.evaluate]
+    key = {"budget": encode(checked.budget), "evaluate": evaluate}
+    return Asked.of(checked.plan.settings, key)
 
 
 # Work.
@@ -190,7 +183,8 @@ def _take_in(
     if run and (ended.standing == "finished" or ended.evaluations):
         finished = is_finished(run, checked.budget)
         record = make_record(checked.plan, run, ended.evaluations, finished=finished)
-        folder.write_result(name, {"key": _key(checked, study), "record": record})
+        key = _ask(checked, study).key if finished else None
+        folder.write_result(name, {"key": key, "record": record})
     progress.done += ended.standing == "finished"
     return ended.standing
 

@@ -48,7 +48,7 @@ def run(cmd: RobotsCmd) -> None:
     if cmd.picture:
         check_file("--picture", cmd.picture, ".png")
     files = [*(Path(name) for name in cmd.name if is_mjcf(name)), *cmd.mjcf]
-    bodies = [_load_body(name) for name in cmd.name if not is_mjcf(name)]
+    bodies = [robots.load_body(name) for name in cmd.name if not is_mjcf(name)]
     if not bodies and not files:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]
     if cmd.joints and not files:
@@ -74,13 +74,6 @@ def run(cmd: RobotsCmd) -> None:
         console.print(sketch(robots.outline(robot)))
     if cmd.picture:
         say(f"drawn in {cmd.picture}")
-
-
-def _load_body(name: str) -> Morphology:
-    try:
-        return robots.load_body(name)
-    except InputError as error:
-        raise InputError(f"{error}; or an MJCF file, *.xml or *.mjcf") from error
 
 
 def describe(body: Morphology) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class GroupFinding:
     full_success: Spread
     full_coverage: Spread
     core_coverage: Spread | None
-    """Of the run of all selected groups, where the records have one."""
+    """Of the run of all selected groups, where the records have it at its end."""
     is_hard: bool
     partner: str
     """With whom it gains most."""
@@ -112,9 +112,11 @@ def search_core(
         draw: On which scenarios.
         suite: In which suite.
     """
-    _refuse_unfinished(records)
-    runs = {(frozenset(r["groups"]), r["seed"]): r for r in records}
     names = max((tuple(r["groups"]) for r in records), key=len)
+    # A run of the core may go on: the rule does without it.
+    needed = [r for r in records if len(r["groups"]) in (1, 2, len(names))]
+    _refuse_unfinished(needed)
+    runs = {(frozenset(r["groups"]), r["seed"]): r for r in records if r["finished"]}
     seeds = tuple(sorted({r["seed"] for r in records}))
     pairs = list(combinations(names, 2))
     _refuse_gaps(runs, names, pairs, seeds)
@@ -180,8 +182,8 @@ def _best_pair(group: str, gains: Mapping[Pair, float]) -> tuple[str, float]:
 def _refuse_unfinished(records: Sequence[Record]) -> None:
     if names := [record["run"] for record in records if not record["finished"]]:
         raise InputError(
-            f"a search compares runs at their end; not finished: {_name_some(names)}. "
-            "The command that began their grid goes on with them"
+            "a search compares runs at their end, evaluated; not yet as their study asks: "
+            f"{_name_some(names)}. The command that began their grid goes on with them"
         )
 
 

@@ -10,6 +10,7 @@ records.jsonl          one line per run, collected: all that tables and pages ne
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,29 @@ CHANGEABLE = ("steps", "minutes", "device")
 """Settings that a run may get others of when it is resumed."""
 WRITTEN = ("settings", "logs", "results")
 """Folders that the grid itself writes to; runs see to their own."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a study asks of a run: what was found for anything else is not its result."""
+
+    settings: Mapping[str, Any]
+    """As a record has them, without those that may change."""
+    key: Mapping[str, Any]
+    """Its budget and evaluations."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], key: Mapping[str, Any]) -> "Asked":
+        settings, key = loads(dumps([settings, key]))  # As they come back from files.
+        return cls(_firm(settings), key)
+
+    def fits(self, result: Mapping[str, Any]) -> bool:
+        """Tell whether a result is of a run with these settings."""
+        return _firm(result["record"]["settings"]) == self.settings
+
+    def is_done(self, result: Mapping[str, Any]) -> bool:
+        """Tell whether a result is that of the end, trained and evaluated as asked."""
+        return self.fits(result) and result["key"] == self.key
 
 
 class GridFolder:
@@ -70,24 +94,20 @@ class GridFolder:
 
     def write_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep the settings of runs, or of none where one that has begun has others."""
-        new = {}
-        for name in settings:
-            file, text = (
-                self.path / "settings" / f"{name}.toml",
-                to_toml(settings[name]),
-            )
-            before = read_bytes(file) if file.exists() else None
-            if before == text.encode():
+        new: dict[Path, bytes] = {}
+        for name, own in settings.items():
+            file = self.path / "settings" / f"{name}.toml"
+            text = to_toml(own)
+            new[file] = text.encode()
+            if not file.exists() or (before := read_bytes(file)) == new[file]:
                 continue
-            new[file] = text
-            has_begun = before is not None and has_run(self.run(name))
-            if has_begun and (changed := _changes(file, before, text)):
+            if has_run(self.run(name)) and (changed := _changes(file, before, text)):
                 raise InputError(
                     f"run {name} in {self.path} was started with other settings: "
                     f"{', '.join(changed)}. Take another --out, or another name"
                 )
-        for file, text in new.items():
-            write_file(file, text.encode())
+        for file, data in new.items():
+            write_file(file, data)
 
     def read_result(self, name: str) -> dict[str, Any] | None:
         """Return what a run came to, if it was evaluated; what is damaged counts as not."""
@@ -95,30 +115,29 @@ class GridFolder:
             found = loads(read_bytes(self.path / "results" / f"{name}.json"))
         except (OSError, InputError):
             return None
-        is_whole = isinstance(found, dict) and isinstance(found.get("key"), dict)
-        return found if is_whole and is_run_record(found.get("record")) else None
+        is_whole = isinstance(found, dict) and {"key", "record"} <= found.keys()
+        if not is_whole or not is_run_record(record := found["record"]):
+            return None
+        return found if isinstance(record.get("settings"), dict) else None
 
-    def is_done(self, name: str, key: Mapping[str, Any]) -> bool:
+    def is_done(self, name: str, asked: Asked) -> bool:
         """Tell whether a run has ended and was evaluated, all as the study has it now."""
-        found = self.read_result(name)
-        return found is not None and found["key"] == key and found["record"]["finished"]
+        result = self.read_result(name)
+        return result is not None and asked.is_done(result)
 
     def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         write_file(self.path / "results" / f"{name}.json", dumps(result).encode())
 
-    def collect(self, keys: Mapping[str, Mapping[str, Any]]) -> int:
+    def collect(self, runs: Mapping[str, Asked]) -> int:
         """Put the records of all runs that have one into one file; return how many.
 
-        Args:
-            keys: What their results depend on, as the study has it now. A run that had
-                another budget or other evaluations is not finished; one of other
-                settings is another run.
+        A run that had another budget or other evaluations is not finished; what is of
+        other settings is another run's.
         """
         found = [
-            {**result["record"], "finished": self.is_done(name, key)}
-            for name, key in keys.items()
-            if (result := self.read_result(name))
-            and result["key"].get("settings") == key["settings"]
+            {**result["record"], "finished": asked.is_done(result)}
+            for name, asked in runs.items()
+            if (result := self.read_result(name)) and asked.fits(result)
         ]
         try:
             write_file(self.records, "".join(dumps(x) + "\n" for x in found).encode())
@@ -147,6 +166,10 @@ class GridFolder:
             for part in ("", *WRITTEN):
                 remove_aside(self.path / part, alone=True)
             yield
+
+
+def _firm(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in settings.items() if k not in CHANGEABLE}
 
 
 def _changes(file: Path, before: bytes, after: str) -> list[str]:

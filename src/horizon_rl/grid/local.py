@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Condition, Event, Thread
 
 from horizon_rl.grid.execution import RECEIVE_S, Told
 from horizon_rl.grid.job import Ended, Job, Message, run_job
-from horizon_rl.support.cores import count_cores
 
 ROUNDING = 1e-6
 """Twenty shares of 0.05 fit, although they add up to a little more than one."""
@@ -37,7 +37,8 @@ class LocalWorkers:
             Thread(target=self._work, daemon=True).start()
 
     def largest(self) -> tuple[float, float]:
-        return float(bool(self._free_gpus)), float(count_cores())
+        # Cores are not counted: there are as many workers as have some.
+        return float(bool(self._free_gpus)), inf
 
     def submit(self, job: Job, files: bytes | None) -> None:
         with self._changed:

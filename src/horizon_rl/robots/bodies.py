@@ -104,4 +104,7 @@ def intervene(morphology: Morphology, name: str) -> Morphology:
 def load_body(name: str) -> Morphology:
     """Return a preset, with interventions if named: `go2`, `go2+stilts`."""
     preset, *interventions = name.split("+")
-    return reduce(intervene, interventions, load_preset(preset))
+    try:
+        return reduce(intervene, interventions, load_preset(preset))
+    except InputError as error:
+        raise InputError(f"{error}; or an MJCF file, *.xml or *.mjcf") from error

@@ -59,10 +59,7 @@ def load_robot(source: str, ground: Ground = FLAT) -> Robot:
 
 @cache
 def _build_named(name: str, ground: Ground) -> Robot:
-    try:
-        return build_robot(load_body(name), ground)
-    except InputError as error:
-        raise InputError(f"{error}; or an MJCF file, *.xml or *.mjcf") from error
+    return build_robot(load_body(name), ground)
 
 
 @cache

@@ -21,6 +21,8 @@ def core_tables(found: CoreSearch) -> list[Table]:
     notes = [RULE, f"Selected: {', '.join(found.core) or 'none'}."]
     if set(CORE_GROUPS) <= {finding.group for finding in found.groups}:
         notes.append(f"The paper's core: {', '.join(CORE_GROUPS)}.")
+    if found.core and not any(finding.core_coverage for finding in found.groups):
+        notes.append("No finished run of the selected groups with every seed.")
     groups = tabulate(
         f"Groups, success in the own column, %, at {where}",
         found.groups,
@@ -88,7 +90,7 @@ def reach_figure(found: CoreSearch) -> Any:
     bars = {
         "expert": [group.expert_coverage for group in found.groups],
         "full run": [group.full_coverage for group in found.groups],
-        "core's run": [group.core_coverage for group in found.groups],
+        "core run": [group.core_coverage for group in found.groups],
     }
     figure, (axes,) = new_figure(1.6 + 0.9 * len(found.groups), 3.2)
     for k, (label, spreads) in enumerate(bars.items()):
@@ -98,7 +100,10 @@ def reach_figure(found: CoreSearch) -> Any:
                 [x + 0.27 * (k - 1) for x, _ in known],
                 [100.0 * s.mean for _, s in known],
                 yerr=[100.0 * (s.sd or 0.0) for _, s in known],
-                **dict(width=0.25, color=COLOURS[k], ecolor=FAINT, label=label),
+                width=0.25,
+                color=COLOURS[k],
+                ecolor=FAINT,
+                label=label,
             )
     names = [finding.group for finding in found.groups]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")

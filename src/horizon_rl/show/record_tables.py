@@ -159,23 +159,23 @@ def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def cost_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """Success against env steps: the area of the curve where there is one."""
     points = cost_points(records, choice)
-    runs = Counter(record["cell"] for record in choice.records(records))
+    cells = dict.fromkeys(record["cell"] for record in choice.records(records))
     marks = {mark: show_count(int(mark)) for mark in _marks(records)}
-    found = {(cell, mark): list[float]() for cell in runs for mark in marks}
+    found = {(cell, mark): list[float]() for cell in cells for mark in marks}
     for point, mark in points:
         found[point.method, mark].append(point.success)
 
     def at(mark: float) -> Callable[[str], str]:
         return lambda cell: _percent(found[cell, mark])
 
-    seeds = {f"{c} at {marks[m]}": (len(x), runs[c]) for (c, m), x in found.items()}
+    seeds = {f"{c} at {marks[m]}": len(x) for (c, m), x in found.items() if x}
     table = tabulate(
         f"Success in {choice.suite}, {choice.column}, %, against env steps",
-        runs,
+        cells,
         (("cell", str), *((marks[mark], at(mark)) for mark in marks)),
         (
             "Mean ± s.d. over seeds; of a curve, the mean over its four severities.",
-            *_note_seeds({k: v for k, v in seeds.items() if v[0]}),
+            *_note_seeds(seeds),
         ),
     )
     return [bold_columns(table)]
@@ -218,7 +218,8 @@ def diagnostics_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     chosen = choice.records(records)
     phases = [decode(FrontierPhase, p) for r in chosen for p in r["frontier_phases"]]
     left_out = sum((Counter(r["left_out"]) for r in chosen), Counter())
-    return [diagnostic_table(pool(phases, len(chosen), left_out))]
+    table = diagnostic_table(pool(phases, len(chosen), left_out))
+    return [replace(table, notes=(*table.notes, *_note_unfinished(chosen)))]
 
 
 def at_a_glance(records: Sequence[Record], choice: Choice) -> list[Table]:
@@ -243,29 +244,28 @@ def _note_gaps(
     choice: Choice,
     evaluations: Sequence[Record],
 ) -> Table:
-    """Note which runs were not evaluated, and at the end, which have not ended."""
-    chosen = choice.records(records)
-    evaluated = Counter(found["policy"] for found in evaluations)
-    runs = Counter(record["cell"] for record in chosen)
-    notes = _note_seeds(
-        {cell: (evaluated[cell], number) for cell, number in runs.items()}
-    )
+    """Note where cells differ in their seeds, and at the end, which have not ended."""
+    notes = _note_seeds(Counter(found["policy"] for found in evaluations))
     if choice.mark is None:
-        notes = (*notes, *_note_unfinished(chosen))
+        notes = (*notes, *_note_unfinished(choice.records(records)))
     return replace(table, notes=(*table.notes, *notes))
 
 
-def _note_seeds(seeds: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
-    """Name means over fewer seeds than there are runs."""
-    fewer = [f"{name} {n} of {runs}" for name, (n, runs) in seeds.items() if n < runs]
-    return (f"Seeds evaluated: {', '.join(fewer)}.",) if fewer else ()
+def _note_seeds(seeds: Mapping[str, int]) -> tuple[str, ...]:
+    """Say of how many seeds means are, where the numbers differ."""
+    if len(set(seeds.values())) < 2:
+        return ()
+    return (f"Seeds: {', '.join(f'{name} {n}' for name, n in seeds.items())}.",)
 
 
 def _note_unfinished(records: Sequence[Record]) -> tuple[str, ...]:
     # A shipped policy is at its end.
     going = sum(not record.get("finished", True) for record in records)
-    return (f"Before the end of their budget: {going} of {len(records)} runs.",) * (
-        going > 0
+    if not going:
+        return ()
+    return (
+        f"Not yet as their study asks (budget, evaluations): {going} of {len(records)} "
+        "runs.",
     )
 
 

@@ -89,14 +89,14 @@ class Distill(WholePhases):
         for teacher in self.teachers:
             home = {name: level for name, level in teacher.levels.items() if level}
             if foreign := [name for name in home if name not in groups]:
-                rest = {name: home[name] for name in home if name in groups}
-                domain = ",".join(
-                    f"{name}={level:g}"
-                    for name, level in (rest or {groups[0]: 0.5}).items()
-                )
+                kept = {name: home[name] for name in home if name in groups}
+                other = "or take another teacher"
+                if kept:
+                    domain = ",".join(f"{name}={x:g}" for name, x in kept.items())
+                    other = f"or its domain ({teacher.name}@{domain})"
                 raise InputError(
                     f"teacher {teacher.name} is at home in {', '.join(foreign)}, which "
-                    f"--groups lacks: name them, or its domain ({teacher.name}@{domain})"
+                    f"--groups lacks: name them, {other}"
                 )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(State(frontiers=frontiers, env_steps=self.charged))
