@@ -38,6 +38,7 @@ def frontier_figure(
     for panel, group in zip(panels, groups, strict=True):
         _draw_group(panel, entries, group)
     panels[-1].set_xlabel("phase")
+    panels[-1].locator_params(axis="x", integer=True)
     if title:
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     _draw_legend(figure, entries)
