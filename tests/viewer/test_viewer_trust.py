@@ -40,7 +40,7 @@ CAMERA = msgspec.msgpack.encode(
         **{"fov": 1.0, "near": 0.1, "far": 9.0, "image_height": 9, "image_width": 9},
     }
 )
-"""viser hears nobody who has not sent one."""
+"""Until viser has handled one, it changes a control and tells nobody."""
 
 
 @contextmanager
@@ -95,6 +95,7 @@ def send(played: SimpleNamespace, *messages: bytes) -> None:
     """Say it as the page's own browser would, and wait until it was heard."""
     page, session = played.page, played.session
     origin = Origin(f"http://127.0.0.1:{page.port}")
+    earlier = page.server.get_clients().keys()
     with connect(
         address(page),
         origin=origin,
@@ -114,6 +115,7 @@ def send(played: SimpleNamespace, *messages: bytes) -> None:
             wait_for(is_heard)
 
         socket.send(CAMERA)
+        wait_for(lambda: page.server.get_clients().keys() - earlier)
         make_sure(True)
         for message in messages:
             socket.send(message)

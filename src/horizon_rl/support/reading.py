@@ -1,6 +1,7 @@
 """Files of others: read only if they are of a size that such a file can have."""
 
 import io
+import os
 import zipfile
 from pathlib import Path
 from typing import BinaryIO
@@ -34,10 +35,11 @@ def open_file(file: Path) -> BinaryIO:
 def read_bytes(file: Path, limit: int = MAX_RECORD) -> bytes:
     """Read a file of at most `limit` bytes; raises as `open_file` does."""
     with open_file(file) as opened:
-        content = opened.read(limit + 1)
-    if len(content) > limit:
-        raise InputError(f"larger than {limit >> 20} MB")
-    return content
+        size = os.fstat(opened.fileno()).st_size
+        if size > limit:
+            raise InputError(f"larger than {limit >> 20} MB")
+        # No more than that: another process may still write.
+        return opened.read(size)
 
 
 def read_lines(opened: BinaryIO) -> tuple[list[bytes], bytes]:
