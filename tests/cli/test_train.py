@@ -184,6 +184,13 @@ def test_last_run_can_be_resumed_without_its_name(tmp_path, monkeypatch, capsys)
     assert f"from {first}" in capsys.readouterr().out
 
 
+def test_scratch_is_no_run_of_that_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*TINY, "--run", "logs/train/scratch"]) == 0
+    assert main([*TINY, "--init", "scratch"]) == 0
+    assert "from logs" not in capsys.readouterr().out
+
+
 def test_poisoned_run_stops_with_a_clear_message(run, capsys, monkeypatch):
     def poisoned(self, worlds):
         raise NonFiniteError("gradient not finite in minibatch 1 of 4")

@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from horizon_rl.curriculum import (
     select_window,
 )
 from horizon_rl.support.errors import InputError
+from horizon_rl.support.records import dumps, encode
 
 
 def episodes(*rows):
@@ -116,6 +118,17 @@ def test_outcomes_are_plain_numbers_whatever_they_came_as():
     assert {type(x) for x in (*again.length, *again.values[0])} == {float}
 
 
+def test_columns_without_episodes_are_plain_too():
+    found: Any = Outcomes(row=(), length=(), tracking_error=(), values=np.zeros((0, 3)))
+    assert found.values == () and "values" in dumps(encode(found))
+
+
+def test_numbers_of_any_size_are_compared_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert replace(OUTCOMES, returns=(1e308, 0.0, -1e308)).returns[0] == 1e308
+
+
 @pytest.mark.parametrize("name", ["length", "tracking_error", "returns"])
 def test_an_episode_in_which_physics_broke_is_a_failure(name):
     column = [*getattr(OUTCOMES, name)]
@@ -153,6 +166,8 @@ def test_an_error_below_zero_is_refused(name):
         ("returns", ("a", "b", "c"), "accepted: a number for every episode"),
         ("values", ((0.1,), (0.2, 1.0), ()), "accepted: as many numbers for every"),
         ("values", (0.1, 0.2, 0.3), "accepted: as many numbers for every"),
+        ("returns", None, "accepted: a number for every episode"),
+        ("row", 5, "accepted: a number for every episode"),
     ],
 )
 def test_outcomes_that_cannot_be_are_refused_by_name(name, column, problem):

@@ -66,6 +66,18 @@ def test_f_and_o_are_means_over_the_two_groups_in_points():
     assert pairs["b", "c"].gain == pytest.approx(-0.5)
 
 
+def test_a_run_of_the_core_that_goes_on_asks_for_no_other_seed():
+    names = (*NAMES, "d")
+    full = dict.fromkeys(names, 80)
+    runs = [
+        record(chosen, 0, {**full, "+".join(chosen): 50}, full)
+        for k in (1, 2, 4)
+        for chosen in combinations(names, k)
+    ]
+    core = record("abc", 7, full, full, finished=False)
+    assert search_core([*runs, core]).seeds == (0,)
+
+
 def test_the_core_are_hard_groups_that_gain_from_a_partner():
     found = search_core(search_records())
     assert found.core == ("a", "b")

@@ -115,6 +115,19 @@ def test_cells_are_chosen_and_ordered_by_patterns(root):
     assert "| all | 15.0 ± 7.1 |" in page
 
 
+def test_iqm_is_of_the_middle_half_of_seeds_and_columns(root):
+    page = fill_page(block("r.jsonl iqm severity=0.5"), root)
+    # 0.3, 0.4 and twice 0.9: the middle half is 0.4 and 0.9.
+    assert "| horizon | 2 | **62.5 ± 3.5** | **65.0 [" in page
+    assert "| fixed | 2 | 52.5 ± 3.5 | 55.0 [" in page
+    assert "over 2 columns of ood (dev) at severity 0.5" in page
+    records = list(read_collected(root / "r.jsonl"))
+    del records[0]["evaluations"][1]
+    (root / "r.jsonl").write_text("".join(dumps(r) + "\n" for r in records))
+    with pytest.raises(InputError, match="some runs lack columns of ood"):
+        fill_page(block("r.jsonl iqm severity=0.5"), root)
+
+
 def test_cost_and_coverage(root):
     page = fill_page(block("r.jsonl coverage"), root)
     assert "| horizon | 2 | 2.0 ± 0.0 | 4.0 ± 0.0 | 25.0 ± 0.0 | 50.0 ± 35.4 |" in page

@@ -65,6 +65,16 @@ def test_narrow_terminal_breaks_a_table_into_parts_that_name_their_rows(width):
     assert parts > 1 and sum(line.startswith(row[0]) for line in lines) == parts
 
 
+@pytest.mark.parametrize("width", [60, 70, 80, 100])
+def test_words_of_a_long_heading_stay_whole_over_empty_cells(width):
+    headings = ("group", *"abc", "expert's coverage", "core run's coverage", "d", "")
+    numbers = ["60.0 ± 3.0"] * 4
+    row = ("disturbance", *numbers, "", "actuation", "hard, no partner")
+    lines = show(Table("", headings, (row, row), align="lrrrrrll"), width)
+    words = "\n".join(lines).split()
+    assert words.count("coverage") == 2 and words.count("run's") == 1
+
+
 def test_parts_repeat_all_columns_that_name_a_row():
     headings = ("learner", "method", *(f"heading{k}" for k in range(6)))
     rows = (("given", "horizon", *"123456"), ("", "paper", *"123456"))

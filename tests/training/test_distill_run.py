@@ -131,6 +131,20 @@ def test_labels_are_those_of_the_world_s_own_teacher(tmp_path, teachers):
     assert error(teachers[::-1]) > 1e-3
 
 
+def test_a_teacher_that_is_still_being_trained_is_refused(tmp_path, teachers):
+    mass, com = teachers
+    checkpoint = find_checkpoint(str(mass))
+    going_on = resume(mass)
+    with pytest.raises(
+        InputError, match=r"mass is still being trained: wait for its e"
+    ):
+        create(taught((com, mass)), tmp_path / "run", PAPER)
+    assert not (tmp_path / "run").exists()
+    create(taught((com, checkpoint)), tmp_path / "other", PAPER).close()
+    going_on.close()
+    create(taught((com, mass)), tmp_path / "run", PAPER).close()
+
+
 def test_teachers_are_charged_everywhere(tmp_path, teachers):
     cost = cost_of(*teachers)
     run = create(taught(teachers), tmp_path / "run", PAPER)

@@ -9,6 +9,8 @@ import numpy as np
 from horizon_rl.support.errors import InputError
 
 AS_SHARE = "0..1, a share of the longest episode, not control steps"
+NEAR = 5e-7
+"""By so much a share, or a mean of shares, may lie beyond its end by rounding."""
 COLUMNS = {
     "row": (int, -1.0, np.inf, "whole numbers, or -1 where it is not known"),
     "length": (float, 0.0, 1.0, AS_SHARE),
@@ -57,9 +59,7 @@ class Outcomes:
         for name, column in columns.items():
             column[failed] = FAILURE.get(name, column[failed])
             column, (kind, low, high, accepted) = column[kept], COLUMNS[name]
-            # Rounded: a share may miss its end by the last bit.
-            near = column.round(6)
-            wrong = (near < low) | (near > high)
+            wrong = (column < low - NEAR) | (column > high + NEAR)
             if kind is int:
                 wrong |= column % 1.0 != 0.0
             if wrong.any():
@@ -73,16 +73,17 @@ class Outcomes:
         """Return the columns that there are; refuse those that do not fit the first."""
         for each in fields(self):
             given, ndim = getattr(self, each.name), 1 + (each.name == "values")
-            if each.default == () and not len(given):
-                continue
             try:
                 column = np.array(given, float)
             except (TypeError, ValueError):  # No numbers, or ragged.
                 column = np.zeros(())
+            if each.default == () and column.ndim and not len(column):
+                object.__setattr__(self, each.name, ())  # Of an array, too.
+                continue
             if column.ndim != ndim or len(column) != len(self.row):
                 what = "as many numbers" if ndim > 1 else "a number"
                 raise InputError(
-                    f"outcomes.{each.name} does not fit the {len(self.row)} entries of "
+                    f"outcomes.{each.name} does not fit the {np.size(self.row)} entries of "
                     f"outcomes.row; accepted: {what} for every episode"
                 )
             yield each.name, column
@@ -167,8 +168,7 @@ class Evidence:
             if value is None:
                 continue
             what = name.split(":")[0].rsplit("_")[-1]
-            # Rounded: a mean of shares may miss its end by the last bit.
-            if what == "length" and not 0.0 <= round(value, 6) <= 1.0:
+            if what == "length" and not -NEAR <= value <= 1.0 + NEAR:
                 raise InputError(f"{name} is {value:g}; accepted: {AS_SHARE}")
             if what in ("error", "se") and value < 0.0:
                 raise InputError(f"{name} is {value:g}; accepted: numbers from 0 on")

@@ -117,7 +117,7 @@ def search_core(
     needed = [r for r in records if len(r["groups"]) in (1, 2, len(names))]
     _refuse_unfinished(needed)
     runs = {(frozenset(r["groups"]), r["seed"]): r for r in records if r["finished"]}
-    seeds = tuple(sorted({r["seed"] for r in records}))
+    seeds = tuple(sorted({r["seed"] for r in needed}))
     pairs = list(combinations(names, 2))
     _refuse_gaps(runs, names, pairs, seeds)
 

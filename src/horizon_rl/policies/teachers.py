@@ -1,6 +1,7 @@
 """Policies as teachers: their actors, their domains, and what they cost."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from horizon_rl.curriculum.methods import Teacher
@@ -9,6 +10,8 @@ from horizon_rl.learning.networks import Actor
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.runs.lock import is_locked
+from horizon_rl.runs.paths import JOURNAL
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import TaskCfg
 
@@ -41,6 +44,11 @@ def load_teacher(
     if not at or "=" not in levels:
         name, levels = text, ""
     path = find_checkpoint(name)
+    if is_locked(Path(name) / JOURNAL):
+        raise InputError(
+            f"teacher {name} is still being trained: wait for its end, or name one of its "
+            "checkpoints"
+        )
     actor, own_task, record = load_actor(path, num_steps)
     policy = load_policy(str(path), name)
     policy.check_parameters(catalogue)

@@ -8,12 +8,11 @@ from horizon_rl.evaluation.evaluate import Evaluation
 from horizon_rl.evaluation.explain import NUM_BINS, Factor, worst
 from horizon_rl.evaluation.results import success_table
 from horizon_rl.evaluation.statistics import (
-    Estimate,
     improvement_probability,
     interquartile_mean,
     paired_difference,
 )
-from horizon_rl.show.numbers import NONE, show_difference, show_interval, show_percent
+from horizon_rl.show.numbers import NONE, show_difference, show_estimate, show_percent
 from horizon_rl.show.scores import describe_suite
 from horizon_rl.show.table import Table, tabulate
 from horizon_rl.task import FALL_CAUSES
@@ -37,13 +36,13 @@ def comparison_table(methods: Methods) -> Table:
     rows = []
     for name, won in successes.items():
         iqm = interquartile_mean(scores[name], _rng(), whole_seeds=True)
-        row = (name, str(len(won)), _estimate(iqm))
+        row = (name, str(len(won)), show_estimate(iqm))
         if name != reference:
             pair = scores[name], scores[reference]
             better = improvement_probability(*pair, _rng(), whole_seeds=True)
             x, y = (t.reshape(len(t), -1) for t in (won, successes[reference]))
             difference = paired_difference(x, y, _rng())
-            row += (_estimate(better), show_difference(difference), difference.unit)
+            row += (show_estimate(better), show_difference(difference), difference.unit)
         rows.append(row)
     where = describe_suite(suite.name, suite.severity, suite.draw)
     return Table(
@@ -123,11 +122,6 @@ def _where(factor: Factor) -> str:
         return NONE
     side = "high" if factor.separation > 0.5 else "low"
     return f"{side} ({max(factor.separation, 1.0 - factor.separation):.2f})"
-
-
-def _estimate(estimate: Estimate) -> str:
-    value, interval = show_percent(estimate.value), estimate.interval
-    return f"{value} [{show_interval(interval, '.1f', ', ')}]" if interval else value
 
 
 def _rng() -> np.random.Generator:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # It takes scipy, which `horizon status` must not need.
-    from horizon_rl.evaluation.statistics import Difference, Interval, Spread
+    from horizon_rl.evaluation.statistics import Difference, Estimate, Interval, Spread
 
 NONE = "-"
 UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -22,6 +22,12 @@ def show_interval(interval: "Interval", form: str = ".0f", between: str = "..") 
     """Write an interval of shares as per cent."""
     low, high = (format(100.0 * x, form) for x in (interval.low, interval.high))
     return f"{low}{between}{high}"
+
+
+def show_estimate(estimate: "Estimate") -> str:
+    """Write a share as per cent, with its interval if it has one."""
+    value, interval = show_percent(estimate.value), estimate.interval
+    return f"{value} [{show_interval(interval, '.1f', ', ')}]" if interval else value
 
 
 def show_difference(difference: "Difference") -> str:

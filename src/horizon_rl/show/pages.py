@@ -39,6 +39,7 @@ OF_SUITE = ("cells", "suite", "severity", "draw", "mark")
 KEYS = {
     "success": OF_SUITE,
     "close": OF_SUITE,
+    "iqm": OF_SUITE,
     "coverage": ("cells",),
     "cost": ("cells", "suite", "severity", "draw", "column", "figure"),
     "core": ("cells", "suite", "severity", "draw"),

@@ -7,21 +7,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from statistics import fmean
 
+import numpy as np
+
+from horizon_rl.evaluation.control import drop_control
 from horizon_rl.evaluation.draws import Draw
-from horizon_rl.evaluation.statistics import spread
+from horizon_rl.evaluation.statistics import interquartile_mean, spread
 from horizon_rl.evaluation.studies.diagnostic import FrontierPhase, pool
 from horizon_rl.evaluation.success import CurvePoint
 from horizon_rl.grid.core import search_core
 from horizon_rl.runs.results import Record
 from horizon_rl.show.core_tables import core_tables
 from horizon_rl.show.glance import check_scenarios, glance_table
-from horizon_rl.show.numbers import show_count, show_spread
+from horizon_rl.show.numbers import show_count, show_estimate, show_spread
 from horizon_rl.show.scores import score_suite, suite_table, tracking_table
 from horizon_rl.show.study_tables import diagnostic_table
 from horizon_rl.show.table import Table, bold_columns, bold_rows, tabulate
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode
+from horizon_rl.support.words import counted
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,38 @@ def close_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """What success hides: how closely policies track."""
     found = choice.evaluations(records)
     return [_note_gaps(tracking_table(score_suite(found)), records, choice, found)]
+
+
+def iqm_table(records: Sequence[Record], choice: Choice) -> list[Table]:
+    """Mean over columns but the control, and the mean of the middle half of all scores."""
+    found = choice.evaluations(records)
+    suite = score_suite(found)
+    names = list(drop_control(dict.fromkeys(suite.columns)))
+    scores = {
+        cell: [
+            [seed[name]["success"] for name in names if name in seed] for seed in seeds
+        ]
+        for cell, seeds in suite.policies.items()
+    }
+    if any(len(row) < len(names) for rows in scores.values() for row in rows):
+        raise InputError(f"some runs lack columns of {suite.title}: take fewer cells")
+
+    def middle(cell: str) -> str:
+        rng = np.random.default_rng(0)  # Resampled alike in every row.
+        return show_estimate(interquartile_mean(scores[cell], rng, whole_seeds=True))
+
+    table = tabulate(
+        f"Success, %, over {counted(len(names), 'column')} of {suite.title}",
+        scores,
+        (
+            ("cell", str),
+            ("seeds", lambda cell: str(len(scores[cell]))),
+            ("mean", lambda cell: _percent(map(fmean, scores[cell]))),
+            ("IQM, 95 %", middle),
+        ),
+        ("Mean ± s.d. over seeds. IQM: of the middle half of all seeds and columns.",),
+    )
+    return [_note_gaps(bold_columns(table, skip=2), records, choice, found)]
 
 
 def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
@@ -230,6 +267,7 @@ def at_a_glance(records: Sequence[Record], choice: Choice) -> list[Table]:
 KINDS: dict[str, Callable[[Sequence[Record], Choice], list[Table]]] = {
     "success": success_table,
     "close": close_table,
+    "iqm": iqm_table,
     "coverage": coverage_table,
     "cost": cost_table,
     "core": core_search_tables,

@@ -20,9 +20,12 @@ def find_start(name: str | None, learner: LearnerCfg) -> tuple[Path | None, str]
             policy that has the learner's networks, where there is one.
         learner: Who takes over its weights.
     """
-    name = spell_out(name or shipped_start(learner) or SCRATCH, model_names())
+    name = name or shipped_start(learner) or SCRATCH
+    if name == SCRATCH:  # Whatever runs are called.
+        return None, name
     try:
-        return None if name == SCRATCH else find_checkpoint(name), name
+        name = spell_out(name, model_names())
+        return find_checkpoint(name), name
     except InputError as error:
         raise InputError(f"{error}; or {SCRATCH}") from error
 
