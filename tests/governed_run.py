@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from horizon_rl.curriculum import Curriculum, Evidence, Horizon, LeapCfg
-from horizon_rl.curriculum.scouting import BEYOND, PARTIAL, WITHIN
+from horizon_rl.curriculum.scouting import BEYOND, WITHIN
 from horizon_rl.runs.journal import create_curriculum
 from run_files import CONTEXT
 
@@ -11,7 +11,7 @@ GROUPS = ("mass", "com")
 LEAP = LeapCfg(
     recovery=0.75, ready=0.0, rungs=(0.5, 1.0), patience=2, min_gain=0.1, margin=0.15
 )
-HERE = dict.fromkeys((f"{WITHIN} {share:g}" for share in PARTIAL), 0.3)
+HERE = dict.fromkeys((f"{WITHIN} {share:g}" for share in LeapCfg().keep), 0.3)
 
 
 def shows(length: float, beyond=(0.6, 0.3), **survival: float) -> Evidence:

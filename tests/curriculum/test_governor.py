@@ -18,6 +18,7 @@ from horizon_rl.curriculum import (
 )
 from horizon_rl.curriculum.methods.horizon import GovernorState
 from horizon_rl.domains import AtLevels
+from horizon_rl.support.errors import InputError
 
 LEAP = LeapCfg(
     recovery=0.75,
@@ -214,6 +215,44 @@ def test_leap_after_a_failure_goes_half_as_far_at_most():
     assert tried == [0.75, 0.375, 0.1875]
 
 
+def without(**changes: Any) -> Horizon:
+    """Return the governor with one of its rules switched off."""
+    return Horizon(leap=replace(LEAP, **changes))
+
+
+def test_recovery_can_be_left_as_it_is_set():
+    little = (LEAPT, shows(0.6, "0.65 0 0"), LEAPT)
+    curriculum = after(*little, method=without(measure_recovery=False))
+    assert recovery(curriculum) == pytest.approx(LEAP.recovery)
+    assert leap_from(curriculum) == 0.75 > leap_from(after(*little))
+
+
+def test_whole_leaps_or_nothing_can_be_asked_for():
+    stalled = shows(0.4, within="1 1 1")
+    assert after(LEAPT, stalled).decide(stalled).levels == {"mass": 0.375}
+    curriculum = after(LEAPT, stalled, method=without(keep=()))
+    assert curriculum.decide(stalled).action == "rollback"
+    proposal = curriculum.ask()
+    assert proposal and not any("within" in name for name in proposal.scouts or {})
+
+
+def test_leap_after_a_failure_can_go_as_far_again():
+    easy = shows(0.95, "0.95 0.95 0.15")
+    flat = (shows(0.7, "0.95 0 0"), shows(0.7, "0.95 0 0"))
+    curriculum = after(easy, *flat, method=without(retry=1.0, measure_recovery=False))
+    assert leap_from(curriculum) == 0.75
+    curriculum = after(easy, *flat, method=without(retry=0.25))
+    assert leap_from(curriculum) == 0.1875
+    proposal = curriculum.ask()
+    assert proposal and proposal.reason == "25% of the way to where a leap failed"
+
+
+def test_shares_that_may_be_kept_fall():
+    for keep in ((0.25, 0.5), (1.0, 0.5), (0.5, 0.0), (0.5, 0.5)):
+        with pytest.raises(InputError, match="keep is .*; accepted: falling, between"):
+            LeapCfg(keep=keep)
+
+
 def test_run_ends_when_proposals_in_a_row_gain_nothing():
     """A leap that fails time and again does not go on forever: here, three times."""
     curriculum = after(LEAPT, *3 * (shows(0.4), shows(0.4)))
@@ -281,6 +320,8 @@ def test_gate_c_holds_for_every_size_of_body_and_at_level_zero(changes, words):
     assert curriculum.decide(shows(0.95)).verdict.passed
     verdict = curriculum.decide(shows(0.95, **changes)).verdict
     assert verdict.preserved is False and verdict.reason == words
+    blind = after(first, method=without(by_size=False)).decide(shows(0.95, **changes))
+    assert blind.verdict.passed is ("large" in words)
 
 
 def test_start_that_was_trained_elsewhere_is_no_reference_for_gate_c():

@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 from studied_runs import N, cut_short, first, make_run, phase
 
 from horizon_rl.curriculum import CurriculumCfg, Horizon, LeapCfg, choose_method
-from horizon_rl.curriculum.scouting import BEYOND, PARTIAL, WITHIN
+from horizon_rl.curriculum.scouting import BEYOND, WITHIN
 from horizon_rl.evaluation.studies.recheck import recheck
 
 
@@ -115,7 +115,9 @@ def leap(length=95.0, spread=0.0, large=0.0, anchor=0.0, within=40.0, **numbers)
     arrays["checkpoint_error"] = arrays["checkpoint_error"] + large * LARGE
     arrays["anchor_error"] = arrays["anchor_error"] + anchor
     scouted = {f"{BEYOND} 0.5": 70.0, f"{BEYOND} 1": 40.0}
-    scouted |= dict.fromkeys((f"{WITHIN} {share:g}" for share in PARTIAL), within)
+    scouted |= dict.fromkeys(
+        (f"{WITHIN} {share:g}" for share in LeapCfg().keep), within
+    )
     for name, value in scouted.items():
         arrays[f"{name}_length"] = np.full(4, value)
         arrays[f"{name}_error"] = np.full(4, 0.2)

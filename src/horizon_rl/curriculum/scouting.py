@@ -21,8 +21,6 @@ WITHIN = "within"
 CANDIDATE = "candidate"
 TRAINING = "training"
 """Survival of the training episodes, beside that of the scouts."""
-PARTIAL = (0.75, 0.5, 0.25)
-"""Shares of a leap at which a policy that stalled is scouted, the furthest first."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,23 @@ class Recovery:
         won_back = min(lost, max(0.0, won_back))
         return Recovery(0.5 * self.lost + lost, 0.5 * self.won_back + won_back)
 
+    def after_phase(
+        self, survival: Mapping[str, float], expected: float | None, evidence: Evidence
+    ) -> "Recovery":
+        """Count a phase, if it was the first of a leap.
+
+        Args:
+            survival: What the policy survived before the leap, by scouted set.
+            expected: What scouts survived where it leapt to; None: it was no leap.
+            evidence: Of the phase.
+        """
+        before = survived_here(survival)
+        if before is None or expected is None:
+            return self
+        now = survived_here(survival_of(evidence)) or 0.0
+        # A phase that was aborted is not probed: it has won back nothing.
+        return self.add(before - expected, 0.0 if evidence.aborted else now - expected)
+
     def after_failure(self) -> "Recovery":
         """Return what is expected after a leap that failed in the end."""
         return Recovery(self.lost, 0.5 * self.won_back)
@@ -66,7 +81,9 @@ class LeapCfg(Bounded):
 
     recovery: Annotated[float, Within(0.0, 0.99)] = 0.35
     """Share of the survival that a leap costs, as scouts show it, which one phase is
-    expected to win back: at first, and at most. Leaps that win back less lower it."""
+    expected to win back: at first, and at most."""
+    measure_recovery: bool = True
+    """Leaps that win back less lower it; else it stays."""
     ready: Share = 0.9
     """Episode length in training, as a share of the longest, from which a leap is tried;
     below it the mastered levels are trained on."""
@@ -80,6 +97,12 @@ class LeapCfg(Bounded):
     """Least gain of the mean level that is worth a leap."""
     rungs: Annotated[tuple[Share, ...], Within(1, 100)] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
+    keep: tuple[Share, ...] = (0.75, 0.5, 0.25)
+    """Shares of a leap that may be kept where it stalls, the furthest first; none: the
+    whole leap or nothing."""
+    retry: Share = 0.5
+    """After a leap failed, how far the next one may go, as a share of the way to where it
+    failed."""
     last_leap: Share = 0.8
     """No leap begins once this share of the run's env steps is spent: the rest makes
     sure of what is mastered, while the noise goes down."""
@@ -90,8 +113,9 @@ class LeapCfg(Bounded):
     sigmas: Amount = 1.0
     """Gate L is a test: a miss by less than this many standard errors still passes."""
     margin: Amount = 0.25
-    """Gate C: allowed growth of the error, and loss of return, of one leap, as shares.
-    Of every size of body too."""
+    """Gate C: allowed growth of the error, and loss of return, of one leap, as shares."""
+    by_size: bool = True
+    """Gate C bounds the error of every size of body too, here and at level 0."""
     anchor_margin: Amount = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: CountOrNone = 10
@@ -103,11 +127,14 @@ class LeapCfg(Bounded):
         rising = list(self.rungs) == sorted(set(self.rungs))
         if not rising or self.rungs[0] == 0.0:
             raise InputError(f"rungs are {self.rungs}; accepted: rising, above 0")
+        falling = list(self.keep) == sorted(set(self.keep), reverse=True)
+        if not falling or {*self.keep} & {0.0, 1.0}:
+            raise InputError(f"keep is {self.keep}; accepted: falling, between 0 and 1")
 
     @property
     def num_scouted(self) -> int:
         """Levels that are scouted at the end of a phase, at most."""
-        return len(PARTIAL) + 1 + len(self.rungs)
+        return len(self.keep) + 1 + len(self.rungs)
 
 
 def between(
@@ -125,7 +152,7 @@ def ladder(mastered: Levels, candidate: Levels, cfg: LeapCfg) -> dict[str, Level
     """
     sets = {}
     if mastered != candidate:
-        sets |= {f"{WITHIN} {s:g}": between(mastered, candidate, s) for s in PARTIAL}
+        sets |= {f"{WITHIN} {s:g}": between(mastered, candidate, s) for s in cfg.keep}
     limit = dict.fromkeys(candidate, 1.0)
     if candidate != limit:
         rungs = (0.0, *cfg.rungs)

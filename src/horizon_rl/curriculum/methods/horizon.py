@@ -40,7 +40,6 @@ from horizon_rl.curriculum.scouting import (
     reach_by_error,
     smooth,
     survival_of,
-    survived_here,
 )
 from horizon_rl.curriculum.state import (
     Action,
@@ -110,9 +109,12 @@ class Horizon:
         checks = feasibility_checks(evidence, self.cfg.gates)
         trail = (*before.trail, min(check.ratio for check in checks))
         action, part = self._choose(before, evidence, verdict, trail)
-        recovery = _measure_recovery(before, evidence)
-        if proposal.kind == "leap" and (part or action in ("rollback", "retreat")):
-            recovery = recovery.after_failure()
+        recovery = before.recovery
+        if self.leap.measure_recovery:
+            expected = before.expected
+            recovery = recovery.after_phase(before.survival, expected, evidence)
+            if proposal.kind == "leap" and (part or action in ("rollback", "retreat")):
+                recovery = recovery.after_failure()
         after = book(before, evidence, action)
         after = replace(after, recovery=recovery, expected=None)
         if action == "hold":
@@ -168,9 +170,12 @@ class Horizon:
         # A partial commit is measured only as the next phase begins.
         measured = split_by_size("reference_error", evidence)
         sizes = reference.error_by_size or measured
+        anchor = state.anchor
+        if not self.leap.by_size:  # Of all bodies the name is empty.
+            sizes, anchor = {}, {k: v for k, v in anchor.items() if not k}
         further = [
             *not_worse("checkpoint_error", sizes, evidence, margin),
-            *not_worse("anchor_error", state.anchor, evidence, anchor_margin),
+            *not_worse("anchor_error", anchor, evidence, anchor_margin),
         ]
         return judge(evidence, gates, preservation=True, further=further)
 
@@ -280,9 +285,9 @@ class Horizon:
         most = reach_by_error(state.errors, self.cfg.gates.max_error, cfg)
         levels, expected = choose_leap(mastered, state.survival, goal, share, cfg, most)
         if state.failed:
-            half = between(mastered, state.failed, 0.5)
-            if not state.survival or any(levels[g] > half[g] for g in half):
-                levels, expected = half, None
+            nearer = between(mastered, state.failed, cfg.retry)
+            if not state.survival or any(levels[g] > nearer[g] for g in nearer):
+                levels, expected = nearer, None
         gain = fmean(levels[g] - mastered[g] for g in mastered)
         arrives = all(level >= LIMIT for level in levels.values())
         is_ready = state.survival.get(TRAINING, 1.0) >= cfg.ready
@@ -296,7 +301,8 @@ class Horizon:
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)
         if leaps:
-            reason = "half way to where a leap failed"
+            part = "half" if cfg.retry == 0.5 else f"{cfg.retry:.0%} of the"
+            reason = f"{part} way to where a leap failed"
             if expected is not None:
                 won = f"a phase wins back {share:.0%} of the loss"
                 reason = f"scouts survive {expected:.0%} of an episode there, {won}"
@@ -327,17 +333,6 @@ class Horizon:
             for f in state.frontiers
         )
         return replace(state, frontiers=frontiers, proposal=proposal)
-
-
-def _measure_recovery(state: GovernorState, evidence: Evidence) -> Recovery:
-    """Add what the first phase of a leap won back of what the leap cost, if it is one."""
-    before, expected = survived_here(state.survival), state.expected
-    if before is None or expected is None:
-        return state.recovery
-    now = survived_here(survival_of(evidence)) or 0.0
-    # A phase that was aborted is not probed: it has won back nothing.
-    won_back = 0.0 if evidence.aborted else now - expected
-    return state.recovery.add(before - expected, won_back)
 
 
 def _explain(
