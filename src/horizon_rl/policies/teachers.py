@@ -11,7 +11,7 @@ from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
 from horizon_rl.policies.shipped import find_checkpoint, model_names
 from horizon_rl.runs.lock import is_locked
-from horizon_rl.runs.paths import journal_of
+from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.support.errors import InputError
 from horizon_rl.task import TaskCfg
 
@@ -44,7 +44,8 @@ def load_teacher(
     if not at or "=" not in levels:
         name, levels = text, ""
     path = find_checkpoint(name)
-    if is_locked(journal_of(Path(name))):
+    run = Path(name)
+    if has_run(run) and is_locked(journal_of(run)):
         raise InputError(
             f"teacher {name} is still being trained: wait for its end, or name one of its "
             "checkpoints"
