@@ -252,7 +252,7 @@ def main() -> None:
     wrapped = RslRlVecEnvWrapper(env)
     agent = asdict(replace(unitree_go1_ppo_runner_cfg(), logger="tensorboard"))
     runner = MjlabOnPolicyRunner(wrapped, agent, args.log_dir, args.device)
-    # mjlab pushes every 1 to 3 s, five times as often as the paper: errors are larger.
+    # mjlab pushes every 1 to 3 s, five times as often as our task: errors are larger.
     cfg = CurriculumCfg(gates=GateCfg(max_error=0.6), max_phases=args.phases)
     train(wrapped, runner, cfg, iterations=args.iterations)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from horizon_rl.curriculum import CurriculumCfg, Decision, LeapCfg
+from horizon_rl.curriculum import AdrCfg, CurriculumCfg, Decision, LeapCfg
 from horizon_rl.domains import paper_catalogue
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import replay
@@ -27,7 +27,13 @@ ACTIONS = {
     # Of these, holds matter most: a rollback goes past them, to the commit before.
     "horizon": {"commit", "rollback", "hold"},
     "paper": {"commit", "rollback"},
+    # Peers keep every phase: once resumed, they need their bounds or buffer again.
+    "adr": {"commit"},
+    "scalar-adr": {"commit"},
+    "plr": {"commit"},
 }
+NUM_PHASES = dict.fromkeys(ACTIONS, 10) | {"horizon": 40, "paper": 40}
+"""Of a rehearsal; the peers' phases take longer, as every episode is on record."""
 PAPER = paper_catalogue()
 
 
@@ -105,11 +111,14 @@ def kill_and_resume(method: str, folder: Path, kills: int) -> Iterator[KilledRun
         method=method,
         groups="mass,com",
         seed=3,
-        curriculum=CurriculumCfg(max_phases=40),
+        curriculum=CurriculumCfg(max_phases=NUM_PHASES[method]),
         leap=LeapCfg(recovery=0.95, weigh_error=False),
+        adr=AdrCfg(episodes=16, step=0.1),
     )
-    expected = [e.decision for e in Rehearsal.in_memory(cfg, PAPER).phases()]
+    entries = list(Rehearsal.in_memory(cfg, PAPER).phases())
+    expected = [entry.decision for entry in entries]
     assert {d.action for d in expected} == ACTIONS[method]
+    assert len({e.proposal.candidate for e in entries}) > 1, "levels never changed"
     whole = folder / "whole"
     assert wait(run_in_child(cfg, whole)) == 0
     whole_bytes = (whole / JOURNAL).stat().st_size

@@ -150,7 +150,7 @@ def make_env(
             Where no catalogue is named, that group of `extended` joins the paper's seven.
         catalogue: Groups and their parameters: `extended`, a TOML file, or a value; the
             paper's seven without it.
-        task: Commands, pushes, noise, time limit; the paper's without it.
+        task: Commands, pushes, noise, time limit; the default ones without it.
         action_scale: A policy's own, where the task's does not fit it.
         device: cpu, cuda, cuda:1, ... or auto.
         num_threads: Threads of the engine on the CPU; 0: as OMP_NUM_THREADS says, else

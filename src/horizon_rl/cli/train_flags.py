@@ -44,7 +44,7 @@ class TrainCmd:
 
     preset: Preset = "laptop"
     """smoke: within a minute, to see that all works; laptop: minutes on two cores; gpu:
-    short phases of the paper's worlds; paper: its tables, 500 iterations a phase."""
+    4096 worlds, short phases; paper: the paper's tables, 4096 worlds, long phases."""
     policy: PolicyKind | None = None
     """The actor: transformer, mlp, or oracle, which is the preset's usual one and sees
     the parameters of its instance; without it, mlp for smoke and laptop, else the

@@ -1,4 +1,4 @@
-"""Settings of actors, critic and PPO; the defaults are the paper's tables."""
+"""Settings of actors, critic and PPO; defaults are the paper's where it has any."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

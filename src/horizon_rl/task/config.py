@@ -1,4 +1,4 @@
-"""Settings of the velocity-tracking task; the defaults are the paper's."""
+"""Settings of the velocity-tracking task; only the rewards' weights are the paper's."""
 
 from dataclasses import dataclass, field
 from math import sqrt

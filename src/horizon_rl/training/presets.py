@@ -29,7 +29,7 @@ FAST_PPO = PpoCfg(
     final_entropy_coef=0.0,
     anneal_from=0.2,
 )
-"""With a sixteenth of the paper's worlds a minibatch's KL is mostly noise: steered to
+"""With 256 worlds, a sixteenth of `paper`, a minibatch's KL is mostly noise: steered to
 0.01 the rate sinks to its floor, and the robot stands for millions of steps."""
 
 
@@ -40,7 +40,7 @@ def preset_policy(preset: str) -> PolicyKind:
 
 @cache
 def preset_cfg(preset: str, policy: PolicyKind | None = None) -> TrainCfg:
-    """Return a preset: `paper` is the paper's tables, the others deviate in size.
+    """Return a preset: `paper` follows the paper's tables, the others deviate in size.
 
     An `oracle` is the preset's usual actor with the critic's view of the instance.
     """
@@ -105,7 +105,7 @@ def _in_a_mirror(learner: LearnerCfg) -> LearnerCfg:
 
 
 def _gpu(policy: PolicyKind) -> TrainCfg:
-    """The paper's worlds and networks with the shortest fair phases, on all bodies."""
+    """The worlds and networks of `paper` with the shortest fair phases, on all bodies."""
     # As `base` was trained: the policy may move twice as far in an update.
     ppo = PpoCfg(target_kl=0.02, final_entropy_coef=0.0, anneal_from=0.2)
     paper = replace(_paper_learner(policy), ppo=ppo)
@@ -116,7 +116,7 @@ def _gpu(policy: PolicyKind) -> TrainCfg:
         num_bodies=256,
         # Two and a half episodes: the shortest phase that measures both ends fairly.
         phase_iterations=54,
-        # Phases are a ninth of the paper's: small probes keep their share small.
+        # Phases are a ninth of those of `paper`: small probes keep their share small.
         probe_scenarios=96,
         anchor_scenarios=96,
         scout_scenarios=48,
@@ -162,7 +162,7 @@ def _smoke(policy: PolicyKind) -> TrainCfg:
 
 
 def _short_task(episode_s: float) -> TaskCfg:
-    """The paper's episode, with its pushes and commands, in less time."""
+    """Shorten the default episode, and the times of pushes and commands with it."""
     share = episode_s / TaskCfg().episode_s
     push, command = PushCfg(), CommandCfg()
     return TaskCfg(
