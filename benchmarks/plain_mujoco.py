@@ -4,6 +4,7 @@
 
 Exports the policy for every preset and for robots from MJCF files, and walks each model by
 `examples/deploy.py`, which knows nothing of this package: 20 s, five commands, pushes.
+`--robots` takes other files too; those walked by default are in the repository.
 """
 
 import argparse

@@ -51,6 +51,9 @@ torque, fastest = joints["torque_limit_nm"], joints["velocity_limit_rad_s"]
 height = meta["robot"]["standing_height_m"]
 
 model = mujoco.MjModel.from_xml_path(args.robot)
+still = model.body_weldid[model.geom_bodyid] == 0  # Geoms fixed to the world.
+if not np.any(still & ((model.geom_contype | model.geom_conaffinity) > 0)):
+    parser.error(f"{args.robot} has no floor: add a plane, or give a scene with one")
 ids = [model.joint(name).id for name in joints["names"]]  # In the policy's order.
 qpos, dof = model.jnt_qposadr[ids], model.jnt_dofadr[ids]
 motor = [list(model.actuator_trnid[:, 0]).index(i) for i in ids]

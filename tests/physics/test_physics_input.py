@@ -137,13 +137,40 @@ def test_instances_must_fit_the_catalogue(go2):
 def test_a_body_whose_motors_nothing_describes_is_refused(go2):
     from dataclasses import replace
 
-    unknown = replace(go2, name="mystery", stiffness_nm_rad=np.full(12, np.nan))
+    unknown = replace(go2, name="mystery", torque_limit_nm=np.full(12, np.nan))
     catalogue = parse_catalogue(
         "[groups.mass.parameters.scale]\nbaseline = [1, 1]\nlimit = [0.5, 2]"
     )
     with pytest.raises(
         InputError,
-        match="nothing tells the stiffness of 'mystery'.*no actuation.stiffness",
+        match="torque limits of 'mystery'.*no actuation.effort_limit",
     ):
         exact_pool([go2, unknown], 2, catalogue=catalogue)
     assert len(exact_pool([go2, unknown], 2)) == 2
+
+
+def test_gains_that_nothing_tells_are_scaled_to_the_body(go2):
+    from dataclasses import replace
+
+    # A file with torque motors: twice Go2's mass, a quarter of its legs.
+    nothing = np.full(12, np.nan)
+    unknown = replace(
+        go2,
+        stiffness_nm_rad=nothing,
+        damping_nm_s_rad=nothing,
+        velocity_limit_rad_s=nothing,
+        body_mass_kg=2.0 * go2.body_mass_kg,
+        thigh_length_m=0.25 * go2.thigh_length_m,
+        calf_length_m=0.25 * go2.calf_length_m,
+    )
+    catalogue = parse_catalogue(
+        "[groups.mass.parameters.scale]\nbaseline = [1, 1]\nlimit = [0.5, 2]"
+    )
+    pool = exact_pool([go2, unknown], 2, catalogue=catalogue)
+    own, filled = (pool.body_ids == body for body in (0, 1))
+    bias = pool.fields["actuator_biasprm"]
+    # 40 N m/rad with m L, 1 N m s/rad with m L^1.5, 30 rad/s with L^-0.5.
+    assert bias[filled][0, 0, 1:3] == pytest.approx([-20.0, -0.25])
+    assert pool.velocity_limit[filled] == pytest.approx(60.0)
+    assert pool.effort[filled][0] == pytest.approx(go2.torque_limit_nm)
+    assert bias[own][0, 0, 1] == pytest.approx(-go2.stiffness_nm_rad[0])

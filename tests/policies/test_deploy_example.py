@@ -151,6 +151,15 @@ def test_missing_file_is_named(go2_xml, tmp_path):
     assert f"there is no file {tmp_path / 'no.onnx'}" in done.stderr
 
 
+def test_robot_without_a_floor_is_refused(exported, go2_xml, tmp_path):
+    floor = re.compile(r'<geom name="floor"[^>]*/>')
+    path = tmp_path / "alone.xml"
+    path.write_text(floor.sub("", go2_xml.read_text()))
+    command = [sys.executable, str(EXAMPLE), str(exported("base-mlp")), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and f"{path} has no floor" in done.stderr
+
+
 def with_motors(source: Path, path: Path, torque: float, speed: float) -> Path:
     """Copy a file with other limits in its metadata."""
     model = onnx.load(source)

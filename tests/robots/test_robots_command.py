@@ -114,6 +114,47 @@ def test_a_pose_far_from_the_trained_one_is_said(tmp_path):
         run(RobotsCmd(name=(str(path),)))
 
 
+def test_a_map_of_joints_beside_the_file_serves_all_commands(tmp_path, capsys):
+    mujoco = pytest.importorskip("mujoco")
+    from horizon_rl.robots import load_mjcf, load_robot
+
+    spec, joints = mujoco.MjSpec.from_file(str(BACKWARD)), {}
+    for number, (name, joint) in enumerate(
+        zip(JOINT_NAMES, spec.joints[1:], strict=True)
+    ):
+        joint.name = joints[name] = f"motor{number}"
+    spec.compile()
+    path, beside = tmp_path / "mine.xml", tmp_path / "mine.joints.json"
+    path.write_text(spec.to_xml())
+    with pytest.raises(InputError, match="mine.joints.json beside mine.xml"):
+        load_robot(str(path))
+    beside.write_text(json.dumps(joints))
+    robot = load_robot(str(path))
+    assert robot.model.joint(robot.model.dof_jntid[robot.dof_adr[0]]).name == "motor0"
+    assert "motor11" in printed(capsys, name=(str(path),))
+    # One that is given goes before it; one that changes is read again.
+    beside.write_text("[]")
+    assert "motor11" in load_mjcf(path, joints=joints).model.names.decode()
+    with pytest.raises(InputError, match="mine.joints.json: needs a JSON object"):
+        load_robot(str(path))
+
+
+def test_a_check_says_what_motors_of_its_own_are(tmp_path, capsys):
+    pytest.importorskip("mujoco")
+    said = " ".join(printed(capsys, name=(str(BACKWARD),)).split())
+    assert "motors of its own not known: the file gives no torque limits" in said
+    text = BACKWARD.read_text().replace("</mujoco>", "<actuator>")
+    text += "".join(
+        f'<motor joint="{leg}_{kind}" ctrlrange="-20 20"/>'
+        for leg in ("FL", "FR", "RL", "RR")
+        for kind in ("abad", "hip", "knee")
+    )
+    path = tmp_path / "torque.xml"
+    path.write_text(f"{text}</actuator></mujoco>")
+    said = " ".join(printed(capsys, name=(str(path),)).split())
+    assert "limits of the file; velocity, stiffness, damping scaled to the body" in said
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -122,8 +163,8 @@ def test_a_pose_far_from_the_trained_one_is_said(tmp_path):
         ({"name": ("go2+stilt",)}, "did you mean 'stilts'"),
         ({"mjcf": (Path("gone.xml"),)}, "gone.xml: no such file"),
         (
-            {"joints": Path("gone.json"), "mjcf": (Path("gone.xml"),)},
-            "--joints gone.json: needs a JSON object",
+            {"joints": Path("gone.json"), "mjcf": (BACKWARD,)},
+            "backward_axes.xml: gone.json: needs a JSON object",
         ),
         ({"joints": Path("map.json")}, "--joints needs the MJCF file"),
         ({"name": ("gone.xml",)}, "gone.xml: no such file"),

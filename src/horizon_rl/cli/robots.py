@@ -18,8 +18,6 @@ from horizon_rl.show.robot_check import joint_table, sketch, stance_table
 from horizon_rl.show.robot_sheet import save_robots
 from horizon_rl.show.table import Table, tabulate
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.reading import read_text
-from horizon_rl.support.records import decode_value, loads
 
 MOTORS = (
     *("torque_limit_nm", "velocity_limit_rad_s"),
@@ -37,7 +35,8 @@ class RobotsCmd:
     mjcf: Annotated[tuple[Path, ...], tyro.conf.UseAppendAction] = ()
     """MJCF file of a quadruped to import and check, as a name; repeat it for several."""
     joints: Path | None = None
-    """JSON file that maps FL_hip .. RR_calf to the MJCF file's joint names."""
+    """JSON file that maps FL_hip .. RR_calf to the MJCF file's joint names. Without it
+    mine.joints.json, beside mine.xml, is used if it is there, by all commands."""
     picture: Path | None = None
     """PNG file to draw the robots into, standing side by side."""
     json: bool = False
@@ -53,9 +52,8 @@ def run(cmd: RobotsCmd) -> None:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]
     if cmd.joints and not files:
         raise InputError("--joints needs the MJCF file whose joints it maps")
-    joints = _read_joints(cmd.joints) if cmd.joints else None
-    imported = {path: robots.load_mjcf(path, joints=joints) for path in files}
-    for path in files if joints is None else ():
+    imported = {path: robots.load_mjcf(path, joints=cmd.joints) for path in files}
+    for path in files if cmd.joints is None else ():
         warn_of_pose(str(path), model_names())
     rows = [describe(body) for body in bodies]
     rows += [describe_import(robot, path) for path, robot in imported.items()]
@@ -176,12 +174,3 @@ def _of_one_leg(values: np.ndarray | None) -> list[float] | None:
     if values is None or np.isnan(values[:3]).any():
         return None
     return [float(value) for value in values[:3]]
-
-
-def _read_joints(path: Path) -> dict[str, str]:
-    try:
-        return decode_value(dict[str, str], loads(read_text(path)))
-    except InputError as error:
-        raise InputError(
-            f'--joints {path}: needs a JSON object such as {{"FL_hip": "..."}}: {error}'
-        ) from error

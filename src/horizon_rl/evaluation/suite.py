@@ -61,7 +61,7 @@ OPTIONS = (
     *("density", "disableflags", "enableflags", "gravity", "noslip_iterations"),
     *("viscosity", "wind"),
 )
-"""The file's own options: what `set_options` leaves as it is."""
+"""The same for all robots; kept, since the digests of suites hold them."""
 
 ROBOT_FIELDS = (
     *("qpos_adr", "dof_adr", "joint_sign", "joint_offset_rad", "foot_geom_ids"),

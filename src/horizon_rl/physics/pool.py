@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 from mjbatch import Batch
 
-from horizon_rl.domains import Catalogue, Distribution, Instances
+from horizon_rl.domains import (
+    Catalogue,
+    Distribution,
+    Instances,
+    Parameter,
+    paper_catalogue,
+)
 from horizon_rl.domains.distribution import MARKS
 from horizon_rl.physics import effects as known_effects
 from horizon_rl.physics.draft import DERIVED_FIELDS, WORLD_FIELDS, PoolDraft, draft_pool
@@ -107,12 +113,10 @@ def build_pool(
     known_effects.check_values(instances, effects)
     draft = draft_pool(robots, body_ids)
     bodies = _describe_bodies(robots)
-    scales = {
-        name: np.array([p.scale_for(*body[:2]) for body in bodies.tolist()])[body_ids]
-        for name, p in catalogue.parameters.items()
-    }
+    parameters = catalogue.parameters.items()
+    scales = {name: _scale(each, bodies)[body_ids] for name, each in parameters}
     known_effects.apply_effects(draft, instances, scales, effects)
-    _check_motors(draft, robots, body_ids)
+    _complete_motors(draft, robots, bodies, body_ids)
     _finish(draft)
     remaining = lay_ground(draft)
     start_qpos, start_qvel = _start_states(draft, robots, body_ids)
@@ -161,19 +165,32 @@ def _check_instances(instances: Instances, catalogue: Catalogue, n: int) -> None
             raise InputError(f"{name}: needs values of shape {shape}, found {found}")
 
 
-def _check_motors(
-    draft: PoolDraft, robots: Sequence[Robot], body_ids: np.ndarray
+def _complete_motors(
+    draft: PoolDraft, robots: Sequence[Robot], bodies: np.ndarray, body_ids: np.ndarray
 ) -> None:
-    """Refuse bodies whose motors neither their facts nor a parameter describe."""
-    for name in ("stiffness", "damping", "effort", "velocity_limit"):
-        unknown_rows = np.isnan(getattr(draft, name)).any(axis=1)
-        if unknown_rows.any():
-            robot = robots[body_ids[np.argmax(unknown_rows)]]
-            parameter = "effort_limit" if name == "effort" else name
-            raise InputError(
-                f"nothing tells the {name} of '{robot.name}': its facts do not, and the "
-                f"catalogue has no actuation.{parameter}"
-            )
+    """Scale gains and speed, where neither facts nor a parameter tell them, to the body.
+
+    They are those in the middle of the paper's baseline. Without a torque limit nothing
+    is known of a motor.
+    """
+    unknown_rows = np.isnan(draft.effort).any(axis=1)
+    if unknown_rows.any():
+        robot = robots[body_ids[np.argmax(unknown_rows)]]
+        raise InputError(
+            f"nothing tells the torque limits of '{robot.name}': its facts do not, and the "
+            "catalogue has no actuation.effort_limit"
+        )
+    usual = paper_catalogue().parameters
+    for name in ("stiffness", "damping", "velocity_limit"):
+        values, parameter = getattr(draft, name), usual[f"actuation.{name}"]
+        scaled = parameter.baseline.middle * _scale(parameter, bodies)[body_ids]
+        np.copyto(values, scaled[:, None], where=np.isnan(values))
+
+
+def _scale(parameter: Parameter, bodies: np.ndarray) -> np.ndarray:
+    """Return how a parameter grows from the reference to each body."""
+    sizes = bodies[:, :2].tolist()
+    return np.array([parameter.scale_for(mass, length) for mass, length in sizes])
 
 
 def _describe_bodies(robots: Sequence[Robot]) -> np.ndarray:

@@ -20,8 +20,8 @@ MAX_FILE = 1 << 24
 """Bytes of a file, and of each that it includes; meshes lie elsewhere."""
 MAX_ELEMENTS = 10_000
 """Of a file and all that it includes, copies by `count` included."""
-MAX_CELLS = 1 << 26
-"""Of all height fields, and pixels of all textures: 4096 x 4096, four times."""
+MAX_CELLS = 1 << 27
+"""Of all height fields, and pixels of all textures: 4096 x 4096, eight times."""
 MAX_SIZES = {
     **{f"nuser_{kind}": 1000 for kind in ("body", "jnt", "geom", "site", "cam")},
     **{f"nuser_{kind}": 1000 for kind in ("tendon", "actuator", "sensor")},

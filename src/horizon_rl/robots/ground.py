@@ -4,7 +4,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,14 @@ class Flat(Ground):
 
 
 FLAT = Flat()
+
+
+def free_name(elements: Iterable[Any], name: str) -> str:
+    """Return a name that none of a file's elements has: this one, or a longer one."""
+    taken = {element.name for element in elements}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _remainder(way: np.ndarray, period_m: float) -> np.ndarray:

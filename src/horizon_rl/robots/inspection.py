@@ -8,6 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.joint_map import geom_kind
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.robots.robot import Robot
 
@@ -22,6 +23,7 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
     feet = robot.foot_geom_ids.tolist()
     return {
         "pose_source": robot.pose_source,
+        "left_out": list(robot.left_out),
         "standing_pitch_rad": float(_pitch(data.qpos[3:7])),
         "joints": [
             {
@@ -71,8 +73,7 @@ def _name(model: mujoco.MjModel, geom: int) -> str:
     """Return a geom's name, or what it is and where."""
     if name := model.geom(geom).name:
         return name
-    kind = mujoco.mjtGeom(model.geom_type[geom]).name.removeprefix("mjGEOM_").lower()
-    return f"{kind} of {model.body(model.geom_bodyid[geom]).name}"
+    return f"{geom_kind(model, geom)} of {model.body(model.geom_bodyid[geom]).name}"
 
 
 def _pitch(quat: np.ndarray) -> float:

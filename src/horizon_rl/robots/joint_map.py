@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from horizon_rl.robots.leg import JOINT_KINDS
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.reading import read_text
+from horizon_rl.support.records import decode_value, loads
 
 LEG_TOKENS = {
     "FL": {"fl", "lf"},
@@ -22,9 +25,13 @@ INITIALS = {"front": "f", "fore": "f", "rear": "r", "hind": "r", "back": "r"}
 INITIALS |= {"left": "l", "right": "r"}
 NAME_RULE = (
     "a joint's name must hold its leg: FL FR RL RR, LF RF LH RH, HL HR, or words as in "
-    "front_left; or give an explicit map of " + ", ".join(JOINT_NAMES)
+    "front_left; or give an explicit map, mine.joints.json beside mine.xml, of "
+    + ", ".join(JOINT_NAMES)
 )
 AXIS_TOLERANCE = 0.99
+FOOT_SHARE = 0.25
+"""Radius of an unnamed foot of any shape, at most, over its distance from the knee: the
+centre of a longer one is no measure of the calf."""
 
 
 def leg_of(name: str) -> str | None:
@@ -36,6 +43,21 @@ def leg_of(name: str) -> str | None:
     tokens = re.split(r"[^a-z0-9]+", name.lower())
     tokens.append("".join(INITIALS.get(token, "") for token in tokens))
     return next((leg for leg, known in LEG_TOKENS.items() if known & set(tokens)), None)
+
+
+def joints_file(path: Path) -> Path:
+    """Return where an MJCF file's map of joints lies, if it has one: beside it."""
+    return path.with_suffix(".joints.json")
+
+
+def read_joints(path: Path) -> dict[str, str]:
+    """Read a map from canonical joints to a file's."""
+    try:
+        return decode_value(dict[str, str], loads(read_text(path)))
+    except InputError as error:
+        raise InputError(
+            f'{path}: needs a JSON object such as {{"FL_hip": "..."}}: {error}'
+        ) from error
 
 
 def find_joints(
@@ -50,6 +72,14 @@ def find_joints(
             "needs one floating base (a freejoint) and 12 named hinge joints, found "
             f"{num_free} freejoints and {len(hinges)} hinges of {model.njnt} joints: "
             f"{', '.join(found) or 'none'}"
+        )
+    [free] = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+    base = model.jnt_bodyid[free]
+    root = model.body_rootid[model.jnt_bodyid]
+    if fixed := [name for name, i in found.items() if root[i] != base]:
+        raise InputError(
+            f"the freejoint moves '{model.body(base).name}', which does not carry joint "
+            f"{fixed[0]}: it must be the trunk's"
         )
     if names is None:
         # MuJoCo numbers joints from the trunk outward: hip, thigh, calf, whatever the
@@ -74,7 +104,10 @@ def find_joints(
 def find_feet(
     model: mujoco.MjModel, joint_ids: np.ndarray, names: Mapping[str, str] | None = None
 ) -> np.ndarray:
-    """Return each leg's foot geom: as mapped, as named, or the sphere farthest out."""
+    """Return each leg's foot geom: as mapped, as named, or what is farthest out.
+
+    That is a sphere, or else what is small against its distance from the knee.
+    """
     names = names or {}
     if unmapped := set(names) - set(LEG_NAMES):
         raise InputError(unknown("leg", min(unmapped), LEG_NAMES))
@@ -85,20 +118,25 @@ def find_feet(
     for leg, calf in zip(LEG_NAMES, joint_ids[2::3], strict=True):
         body = model.jnt_bodyid[calf]
         below = [i for i in solid if _is_below(model, model.geom_bodyid[i], body)]
+        knee = data.xanchor[calf]
+        reach = {i: np.linalg.norm(data.geom_xpos[i] - knee) for i in below}
         if leg in names:
             feet = [i for i in below if model.geom(i).name == names[leg]]
         else:
             sphere = mujoco.mjtGeom.mjGEOM_SPHERE
             feet = [i for i in below if _is_called_foot(model, i, body)]
             feet = feet or [i for i in below if model.geom_type[i] == sphere]
+            feet = feet or [
+                i for i in below if model.geom_rbound[i] < FOOT_SHARE * reach[i]
+            ]
         if not feet:
-            needed = names.get(leg, "a sphere, or a name with 'foot' or 'toe' in it")
+            rule = "a sphere, a name with 'foot' or 'toe' in it, or a small geom at the end"
+            needed = names.get(leg, rule)
             raise InputError(
                 f"leg {leg} has no foot: needs, below the knee and able to collide, "
                 f"{needed}; found {', '.join(_describe(model, i) for i in below) or 'none'}"
             )
-        reach = np.linalg.norm(data.geom_xpos[feet] - data.xanchor[calf], axis=1)
-        found.append(feet[int(reach.argmax())])
+        found.append(max(feet, key=reach.__getitem__))
     return np.array(found)
 
 
@@ -186,5 +224,9 @@ def _is_called_foot(model: mujoco.MjModel, geom: int, calf_body: int) -> bool:
 
 
 def _describe(model: mujoco.MjModel, geom: int) -> str:
-    kind = mujoco.mjtGeom(model.geom_type[geom]).name.removeprefix("mjGEOM_").lower()
-    return model.geom(geom).name or f"unnamed {kind}"
+    return model.geom(geom).name or f"unnamed {geom_kind(model, geom)}"
+
+
+def geom_kind(model: mujoco.MjModel, geom: int) -> str:
+    """Return the kind of a geom in words, as 'capsule'."""
+    return mujoco.mjtGeom(model.geom_type[geom]).name.removeprefix("mjGEOM_").lower()

@@ -2,14 +2,15 @@
 
 An imported robot keeps its geometry, inertia, rotor inertia and dry friction. What changes:
 its actuators become torque motors in canonical order and direction; its joint damping
-goes with them, since the controller supplies it; its keyframes and sensors make way for
-ours; solver, time step and contact rules are those of robots built here; and a floor
-is laid where there is none.
+and springs go with them, since the controller supplies both; its keyframes and sensors
+make way for ours; gravity, air, solver, time step and contact rules are those of robots
+built here; of what is around it a level floor stays, and one is laid where there is none.
 """
 # MuJoCo's extension modules carry no type stubs.
 # pyright: reportAttributeAccessIssue=false
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,15 @@ from horizon_rl.robots.build import build_robot
 from horizon_rl.robots.declared_sizes import check_declared_sizes, check_images
 from horizon_rl.robots.default_pose import Joints, Stands, choose_pose
 from horizon_rl.robots.engine import silence_engine
-from horizon_rl.robots.ground import FLAT, Ground
-from horizon_rl.robots.joint_map import find_feet, find_joints, measure_legs
+from horizon_rl.robots.ground import FLAT, Ground, free_name
+from horizon_rl.robots.joint_map import (
+    find_feet,
+    find_joints,
+    geom_kind,
+    joints_file,
+    measure_legs,
+    read_joints,
+)
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.robots.robot import Robot
 from horizon_rl.robots.scene import (
@@ -52,7 +60,8 @@ def load_robot(source: str, ground: Ground = FLAT) -> Robot:
     if not is_mjcf(source):
         return _build_named(source, ground)
     path = Path(source)
-    changed_ns = path.stat().st_mtime_ns if path.exists() else 0
+    files = path, joints_file(path)
+    changed_ns = tuple(f.stat().st_mtime_ns if f.exists() else 0 for f in files)
     # The working folder may change too: the same path then means another file.
     return _import_file(path, path.resolve(), changed_ns, ground)
 
@@ -63,14 +72,16 @@ def _build_named(name: str, ground: Ground) -> Robot:
 
 
 @cache
-def _import_file(path: Path, place: Path, changed_ns: int, ground: Ground) -> Robot:
+def _import_file(
+    path: Path, place: Path, changed_ns: tuple[int, ...], ground: Ground
+) -> Robot:
     return load_mjcf(path, ground=ground)
 
 
 def load_mjcf(
     path: Path | str,
     *,
-    joints: Mapping[str, str] | None = None,
+    joints: Mapping[str, str] | Path | None = None,
     feet: Mapping[str, str] | None = None,
     default_pose_rad: Sequence[float] | np.ndarray | None = None,
     ground: Ground = FLAT,
@@ -79,7 +90,8 @@ def load_mjcf(
 
     Args:
         path: the MJCF file.
-        joints: the file's joint for each canonical name; by name rules if not given.
+        joints: the file's joint for each canonical name, or a JSON file that says so;
+            if not given, NAME.joints.json beside NAME.xml, or by name rules.
         feet: the file's foot geom for each of FL FR RL RR; searched if not given.
         default_pose_rad: twelve canonical angles; if not given, those of the keyframe
             'stand', 'home' or another in which the robot stands; if there is none, feet
@@ -97,6 +109,10 @@ def load_mjcf(
         check_images(spec, path.parent)
         source = _load(spec.compile)
         _load(source.names.decode, "utf-8")  # MuJoCo takes any bytes for a name.
+        if joints is None and joints_file(path).is_file():
+            joints = joints_file(path)
+        if isinstance(joints, Path):
+            joints = read_joints(joints)
         joint_ids = find_joints(source, joints)
         foot_ids = find_feet(source, joint_ids, feet)
         sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
@@ -104,6 +120,7 @@ def load_mjcf(
         torque, stiffness, damping = _motor_facts(source, joint_ids)
         root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
 
+        left_out = _find_left_out(source, root)
         foot_names = _adapt(spec, source, root, foot_ids)
         for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
             add_motor(spec, motor, joint, direction)
@@ -138,6 +155,7 @@ def load_mjcf(
             trunk_body_id=root,
             default_pose_rad=pose,
             pose_source=pose_source,
+            left_out=tuple(left_out),
             torque_limit_nm=torque,
             velocity_limit_rad_s=np.full(12, math.nan),
             stiffness_nm_rad=stiffness,
@@ -208,35 +226,83 @@ def _motor_facts(
     return facts[0], facts[1], facts[2]
 
 
+def _check_scene(spec: mujoco.MjSpec, source: mujoco.MjModel) -> list[int]:
+    """Refuse what ties a robot, and floors that are none; return the level floor, if any."""
+    for tie in spec.equalities:
+        if tie.active:
+            kind = tie.type.name.removeprefix("mjEQ_").lower()
+            raise InputError(
+                f"equality '{tie.name}' ({kind} of '{tie.name1}' and '{tie.name2}') ties "
+                "the robot, whose trunk and joints must move freely: take it out"
+            )
+    data = mujoco.MjData(source)
+    mujoco.mj_kinematics(source, data)
+    solid = (source.geom_contype | source.geom_conaffinity) != 0
+    floors = np.flatnonzero(solid & (source.geom_type == PLANE))
+    up, height = data.geom_xmat[floors, 2::3], data.geom_xpos[floors, 2]
+    if (
+        len(floors) > 1
+        or not np.allclose(up, (0.0, 0.0, 1.0))
+        or not np.allclose(height, 0.0)
+    ):
+        raise InputError(
+            f"needs one ground plane, level and at z = 0, found {len(floors)} planes, at "
+            f"z = {height.round(3).tolist()}, their normals {up.round(3).tolist()}"
+        )
+    return floors.tolist()
+
+
+def _find_left_out(source: mujoco.MjModel, root: int) -> list[str]:
+    """Say what moves the robot in its file and will not here."""
+    found, usual = [], mujoco.MjOption()
+    for name in ("gravity", "wind", "density", "viscosity"):
+        value = np.atleast_1d(getattr(source.opt, name))
+        if np.any(value != getattr(usual, name)):
+            found.append(f"{name} {' '.join(f'{x:g}' for x in value)}")
+    if source.jnt_stiffness.any():
+        found.append(f"joint springs up to {source.jnt_stiffness.max():g} N m/rad")
+    around = source.body_rootid[source.geom_bodyid] != root
+    solid = (source.geom_contype | source.geom_conaffinity) != 0
+    obstacles = np.flatnonzero(around & solid & (source.geom_type != PLANE)).tolist()
+    if kinds := Counter(geom_kind(source, i) for i in obstacles):
+        listed = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+        found.append(f"solid geoms around it: {listed}")
+    return found
+
+
 def _adapt(
     spec: mujoco.MjSpec, source: mujoco.MjModel, root: int, foot_ids: np.ndarray
 ) -> list[str]:
     """Make the file's scene obey our rules; return the names of the foot geoms."""
+    floors = _check_scene(spec, source)
     set_options(spec)
     # A file that was written from a robot built here has our sites already.
     ours = [x for x in spec.sites if x.name in (*FOOT_SENSORS, TRUNK_SENSOR)]
-    for element in [*spec.actuators, *spec.keys, *spec.sensors, *ours]:
+    for element in [*spec.actuators, *spec.keys, *spec.sensors, *spec.pairs, *ours]:
         spec.delete(element)
     for joint in spec.joints:
         joint.damping = np.zeros_like(joint.damping)
+        joint.stiffness = np.zeros_like(joint.stiffness)
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
     geoms = {geom.id: geom for geom in spec.geoms}
     bodies = {body.id: body for body in spec.bodies}
+    around = source.body_rootid[source.geom_bodyid] != root
     for i, geom in geoms.items():
         if source.geom_contype[i] | source.geom_conaffinity[i]:
-            on_robot = source.body_rootid[source.geom_bodyid[i]] == root
-            geom.contype, geom.conaffinity = (0, 1) if on_robot else (1, 0)
-            geom.priority = 1 if on_robot else 0
+            geom.contype, geom.conaffinity = (1, 0) if around[i] else (0, 1)
+            geom.priority = 0 if around[i] else 1
+        if geom.name == "floor" and not around[i]:
+            geom.name = free_name(spec.geoms, "floor")  # The ground is called that.
     for leg, sensor, i in zip(LEG_NAMES, FOOT_SENSORS, foot_ids, strict=True):
-        geoms[i].name = geoms[i].name or f"{leg}_foot_geom"
+        geoms[i].name = geoms[i].name or free_name(spec.geoms, f"{leg}_foot_geom")
         radius = 1.1 * source.geom_rbound[i]
         add_touch_sensor(spec, geoms[i].parent, sensor, source.geom_pos[i], radius)
     add_touch_sensor(spec, bodies[root], TRUNK_SENSOR)
-    planes = np.flatnonzero(source.geom_type == PLANE)
-    if len(planes) == 0:
+    names = [geoms[i].name for i in foot_ids]
+    scene = [geoms[i] for i in {*np.flatnonzero(around)} - {*floors}]
+    # The first height field must be the ground's.
+    for element in [*scene, *spec.hfields]:
+        spec.delete(element)
+    if not floors:
         FLAT.add_to(spec)
-    elif np.any(source.geom_pos[planes] != 0.0) or len(planes) > 1:
-        raise InputError(
-            f"needs one ground plane, at z = 0, found {len(planes)} planes"
-        )
-    return [geoms[i].name for i in foot_ids]
+    return names

@@ -57,6 +57,8 @@ class Robot:
     """Canonical angles that actions are offsets from."""
     pose_source: str = "its facts"
     """Where the default pose is from, in words."""
+    left_out: tuple[str, ...] = ()
+    """What else moved it in its file and does not here, in words."""
     torque_limit_nm: np.ndarray
     """The real motors' largest torques; not enforced by the model."""
     velocity_limit_rad_s: np.ndarray

@@ -17,8 +17,11 @@ TRUNK_SENSOR = "trunk_touch"
 
 
 def set_options(spec: mujoco.MjSpec) -> None:
-    """Choose integrator and solver, for robots built here and imported ones alike."""
-    option = spec.option
+    """Choose physics and solver, for robots built here and imported ones alike."""
+    option, usual = spec.option, mujoco.MjSpec().option
+    for name in dir(usual):
+        if not name.startswith("_"):
+            setattr(option, name, getattr(usual, name))
     option.timestep = TIMESTEP_S
     option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     option.solver = mujoco.mjtSolver.mjSOL_NEWTON

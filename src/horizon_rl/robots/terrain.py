@@ -19,7 +19,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from horizon_rl.robots.ground import Ground, add_light
+from horizon_rl.robots.ground import Ground, add_light, free_name
 
 PERIOD_M = 6.4
 HALF_M = 4.8
@@ -212,20 +212,22 @@ class Terrain(Ground):
                 ncol=columns,
                 userdata=grid.astype(np.float32).ravel(),
             )
-        self._add_looks(spec)
+        look = self._add_look(spec)
         spec.worldbody.add_geom(
             name="floor",
             type=mujoco.mjtGeom.mjGEOM_HFIELD,
             hfieldname="patch0",
-            material="ground",
+            material=look,
             contype=1,
             conaffinity=0,
         )
 
-    def _add_looks(self, spec: mujoco.MjSpec) -> None:
-        """Checker it in fields of 0.4 m, on which motion and shape show; add a sky."""
+    def _add_look(self, spec: mujoco.MjSpec) -> str:
+        """Add checks of 0.4 m, on which motion and shape show, and a sky; name the material."""
+        checker = free_name(spec.textures, "ground")
+        look = free_name(spec.materials, "ground")
         spec.add_texture(
-            name="sky",
+            name=free_name(spec.textures, "sky"),
             type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
             builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
             rgb1=[0.91, 0.93, 0.96],
@@ -233,7 +235,7 @@ class Terrain(Ground):
             height=48,
         )
         spec.add_texture(
-            name="ground",
+            name=checker,
             type=mujoco.mjtTexture.mjTEXTURE_2D,
             builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
             rgb1=[0.96, 0.96, 0.97],
@@ -241,8 +243,9 @@ class Terrain(Ground):
             width=64,
             height=64,
         )
-        material = spec.add_material(name="ground", texrepeat=[12.0, 12.0])
-        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
+        material = spec.add_material(name=look, texrepeat=[12.0, 12.0])
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = checker
+        return look
 
     def height_at(self, xy: Any, patch: Any = None) -> Any:
         return self.surface.height_at(xy, self.patch if patch is None else patch)

@@ -58,12 +58,25 @@ def stance_table(robot: Mapping[str, Any]) -> Table:
         "standing height": height,
         "standing pitch": f"{abs(degrees(pitch)):.1f} degrees{nose}",
         "mass": f"{robot['mass_kg']:.2f} kg",
+        "motors of its own": _own_motors(robot),
         "feet": ", ".join(f"{leg} {name}" for leg, name in robot["feet"].items()),
         "also touch the ground": ", ".join(touching) or "nothing",
     }
+    if robot["left_out"]:
+        rows["left out"] = "; ".join(robot["left_out"])
     if not robot["trunk_touches_ground"]:
         rows["trunk"] = "cannot touch the ground: a fall shows only by its tilt"
     return Table("", ("", ""), tuple(rows.items()), align="l")
+
+
+def _own_motors(robot: Mapping[str, Any]) -> str:
+    """Say what is known of the motors that --motors own takes."""
+    if robot["torque_limit_nm"] is None:
+        return "not known: the file gives no torque limits"
+    facts = ("velocity_limit_rad_s", "stiffness_nm_rad", "damping_nm_s_rad")
+    missing = [name.split("_")[0] for name in facts if robot[name] is None]
+    given = "torque limits of the file"
+    return f"{given}; {', '.join(missing)} scaled to the body" if missing else given
 
 
 def sketch(lines: Sequence[np.ndarray]) -> str:
