@@ -1,8 +1,11 @@
 """A run whose files are damaged, or cannot be kept, fails alone."""
 
-import errno
+import os
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
+from signal import SIGTERM
+from typing import TextIO
 
 import pytest
 
@@ -58,13 +61,43 @@ def test_a_damaged_run_that_dies_has_judged_no_phases(grid, tmp_path, capsys):
     assert [*read_records(tmp_path / "out")] == ["horizon_s0"]
 
 
-def test_a_disk_too_full_for_what_is_said_stops_no_run(grid, tmp_path, monkeypatch):
-    def full(*args, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.fixture(params=[("pipe", 1), ("pipe", -1), ("/dev/full", 1)])
+def nowhere(request) -> Iterator[TextIO]:
+    """A file that takes nothing: a closed pipe or a full disk."""
+    place, buffering = request.param
+    if place == "pipe":
+        read, place = os.pipe()
+        os.close(read)
+    elif not os.path.exists(place):
+        pytest.skip(f"no {place} here")
+    with open(place, "w", buffering) as file:
+        yield file
 
-    monkeypatch.setattr("horizon_rl.cli.grid_screen.Terminal.print", full)
-    assert grid() == 0
+
+def test_where_nothing_can_be_printed_runs_go_on_unseen(grid, nowhere, tmp_path):
+    with redirect_stdout(nowhere):
+        assert grid() == 0
+    nowhere.flush()  # As Python does at its end: what fails then is exit code 120.
     assert {*read_records(tmp_path / "out")} == {"fixed_s0", "horizon_s0"}
+
+
+def test_where_nothing_can_be_printed_a_failed_run_is_in_the_exit_code(
+    grid, nowhere, tmp_path
+):
+    failed = Ended(standing="failed", code=2, reason="alas")
+    with redirect_stdout(nowhere):
+        assert grid(lambda *_: iter([failed])) == 1
+    nowhere.flush()
+    assert [*read_records(tmp_path / "out")] == ["horizon_s0"]
+
+
+def test_where_nothing_can_be_printed_sigterm_asks_for_another_try(
+    grid, nowhere, monkeypatch
+):
+    monkeypatch.setattr("horizon_rl.cli.grid._execute", lambda *_: SIGTERM)
+    with redirect_stdout(nowhere):
+        assert grid() == 75
+    nowhere.flush()
 
 
 @pytest.mark.parametrize("name", ["results/fixed_s0.json", "logs/fixed_s0.log"])

@@ -141,6 +141,22 @@ def test_runs_that_all_differ_are_read_in_a_millisecond_each(study, capsys):
             ("--bring-back", "--address", "auto"),
             "keep-checkpoints deletes checkpoints that --bring-back may be copying",
         ),
+        (
+            '[methods.adr]\nteachers = ["runs/later"]',
+            (),
+            "run adr_s0: method adr has no teachers",
+        ),
+        (
+            '[methods.distill]\nteachers = ["later"]\nlearner.algorithm = "gram"',
+            (),
+            "run distill_s0: method distill has its own loss",
+        ),
+        (
+            '[methods.distill]\nteachers = ["later"]\nsteps = 0\n'
+            "learner.distill.ppo-from = 0.5",
+            (),
+            "run distill_s0: --learner.distill.ppo-from is a share of --steps",
+        ),
         ("", ("--gpus", "1.5"), "gpus is 1.5; accepted: 0..1"),
         ("", ("--gpus", "0.5", "--worlds-per-gpu", "9"), "--gpus or --worlds-per-gpu"),
         ("", ("--address", "auto", "--workers", "2"), "--workers are this machine's"),
@@ -163,6 +179,12 @@ def test_bad_input_is_refused_before_anything_runs(
     err = " ".join(capsys.readouterr().err.split())
     assert re.search(complaint, err), err
     assert not Path("out").exists()
+
+
+def test_teachers_may_be_runs_that_are_not_there_yet(study, capsys):
+    study.write_text(f'{STUDY}[methods.distill]\nteachers = ["later"]\n')
+    assert main(["grid", str(study), "--dry-run"]) == 0
+    assert "distill_s0" in capsys.readouterr().out
 
 
 def test_a_study_that_is_not_there(capsys):

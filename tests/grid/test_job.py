@@ -5,7 +5,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from horizon_rl.grid import job as jobs
 from horizon_rl.grid.job import Ended, Files, Job, run_job
 from horizon_rl.grid.process import Stopped
+from horizon_rl.grid.study_file import EvaluationPlan
 from horizon_rl.runs.budget import Budget
 from horizon_rl.support.errors import InputError
 from run_files import stop
@@ -110,14 +113,50 @@ def test_the_reason_is_no_warning_and_of_this_attempt_alone(exits_with, tmp_path
 
 
 def test_a_run_whose_turn_had_not_come_is_stopped(tmp_path, monkeypatch):
+    stopped = Event()
+
     @contextmanager
     def start(*args: object):
+        stopped.set()
         raise Stopped
         yield
 
     monkeypatch.setattr(jobs, "start", start)
-    *_, ended = run_job(make_job(tmp_path))
+    *_, ended = run_job(make_job(tmp_path), is_stopped=stopped.is_set)
     assert ended == Ended(standing="stopped")
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_run_that_is_late_before_it_goes_on_is_evaluated(
+    has_begun, tmp_path, monkeypatch
+):
+    """It waits for its turn, or its process is still at its imports."""
+
+    @contextmanager
+    def start(job: Job, command: list[str], log: Path, scratch: Path, *rest: object):
+        is_training = command[0] == "train"
+        if is_training:
+            monkeypatch.setattr(jobs, "_is_late", lambda job: True)
+            if not has_begun:
+                raise Stopped
+        (scratch / "evaluations.json").write_text('{"policy": "phase-00003"}')
+        does = f"exit({130 * is_training})"
+        with subprocess.Popen([sys.executable, "-c", does]) as child:
+            yield child
+
+    stop(tmp_path / "mine")
+    monkeypatch.setattr(jobs, "start", start)
+    plan = EvaluationPlan(columns=("all",), severity=(0.5,), episodes=16)
+    job = replace(make_job(tmp_path), budget=Budget(steps=10**9), evaluate=(plan,))
+    *_, ended = run_job(job)
+    assert isinstance(ended, Ended) and ended.standing == "stopped"
+    assert [found["policy"] for found in ended.evaluations] == ["phase-00003"]
+
+
+def test_files_that_arrived_damaged_are_not_tried_again(tmp_path):
+    *_, ended = run_job(make_job(tmp_path, away=True), b"x")
+    assert isinstance(ended, Ended) and ended.code == jobs.BAD_INPUT
+    assert ended.reason.startswith("files of mine arrived damaged: ")
 
 
 def test_a_damaged_journal_is_named_and_not_tried_again(tmp_path):

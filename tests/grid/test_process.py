@@ -149,6 +149,25 @@ def test_who_waits_for_the_first_to_compile_is_not_started_once_all_stops(
     assert not [*looks]
 
 
+def test_a_command_ends_where_nobody_could_wait_for_its_kernels(
+    node, tmp_path, monkeypatch
+):
+    """An orphan would train on, and keep its journal locked."""
+    children = []
+
+    def fail(child, *args):
+        children.append(child)
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("horizon_rl.grid.process.compiles_kernels", fail)
+    gpu: Any = Node(folder=node.folder, cwd=node.cwd, gpus=0.5)
+    with pytest.raises(OSError, match="Stale file handle"):
+        start(gpu, ["train", "--help"], tmp_path / "log", tmp_path).__enter__()
+    (child,) = children
+    assert child.returncode == -signal.SIGKILL and child.stdin.closed
+
+
 def test_the_first_stops_while_it_compiles(tmp_path):
     child: Any = Acting(lambda: None, lambda: None)
     looks = iter([False, True])

@@ -1,10 +1,14 @@
 """A copy of a run is at every moment what a kill would have left."""
 
+import io
+import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from horizon_rl.grid.transport import pack, unpack
+from horizon_rl.grid.transport import LISTING, pack, unpack
+from horizon_rl.support.errors import InputError
 
 
 def write(run: Path, files: dict[str, str]) -> None:
@@ -58,3 +62,17 @@ def test_the_journal_is_written_last(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         unpack(data, copy)
     assert written == ["weights", "zzz"]
+
+
+@pytest.mark.parametrize("name", ["../beside", "/{}/beside", "a/../../beside"])
+def test_a_file_outside_of_the_run_is_refused(name, tmp_path):
+    name = f"run/{name.format(tmp_path)}"
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for each, content in ((LISTING, json.dumps([]).encode()), (name, b"x")):
+            info = tarfile.TarInfo(each)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    with pytest.raises(InputError, match="beside lies outside of the run"):
+        unpack(stream.getvalue(), tmp_path / "run")
+    assert not (tmp_path / "beside").exists()

@@ -19,11 +19,13 @@ from horizon_rl.cli.grid_plan import (
     num_workers,
     print_cost,
 )
-from horizon_rl.cli.grid_screen import GridScreen
+from horizon_rl.cli.grid_screen import GridScreen, printing_may_fail
 from horizon_rl.cli.stopping import Terminated, graceful_stop
+from horizon_rl.grid.collect import make_record
 from horizon_rl.grid.execution import Told, Workers, check_resources, execute
 from horizon_rl.grid.folder import Asked, GridFolder
 from horizon_rl.grid.job import Files, Job, Started, is_finished
+from horizon_rl.grid.local import use_this_machine
 from horizon_rl.grid.study_file import StudyFile, load_study
 from horizon_rl.grid.transport import pack, unpack
 from horizon_rl.runs.find import LOGS
@@ -56,14 +58,14 @@ def run(cmd: GridCmd) -> None:
         stopped_by = None
         if todo:
             stopped_by = _execute(cmd, study, todo, folder, progress)
+        collected = folder.collect({c.plan.name: _ask(c, study) for c in every})
+    with printing_may_fail():
         for name, reason in progress.failed.items():
             say(f"failed: {name}: {reason} (log: {folder.log(name)})")
-        collected = folder.collect({c.plan.name: _ask(c, study) for c in every})
-    say(
-        f"{progress.done} of {progress.total} runs done; {collected} in {folder.records}"
-    )
-    if progress.done + len(progress.failed) < progress.total:
-        print("Stopped. The same command goes on from there.")
+        done = f"{progress.done} of {progress.total} runs done"
+        say(f"{done}; {collected} in {folder.records}")
+        if progress.done + len(progress.failed) < progress.total:
+            print("Stopped. The same command goes on from there.")
     if stopped_by == SIGTERM:
         raise Terminated
     if progress.failed:
@@ -140,8 +142,6 @@ def _execute(
 def _connect(cmd: GridCmd, num_runs: int) -> AbstractContextManager[Workers]:
     """Return what connects to the workers: this machine's own, or a cluster's."""
     if not cmd.address:
-        from horizon_rl.grid.local import use_this_machine
-
         return use_this_machine(min(num_workers(cmd), num_runs))
     from horizon_rl.grid.cluster import join_cluster
 
@@ -156,8 +156,6 @@ def _take_in(
     progress: GridProgress,
 ) -> str:
     """Keep what became known of a run; return what to say of it."""
-    from horizon_rl.grid.collect import make_record
-
     name, ended = told.name, told.message
     if isinstance(ended, Started):
         progress.nodes[name] = ended.node

@@ -77,9 +77,9 @@ def _read(plan: PlannedRun) -> Checked:
     cmd = read_settings(train_flags, TrainCmd, plan.settings)
     catalogue = read_catalogue(cmd.catalogue)
     groups = widened_groups(cmd.cfg, catalogue)
-    if not cmd.cfg.teachers:
-        # Refuses what cannot start; teachers may be runs that are not there yet.
-        cmd.cfg.make_method(catalogue).start(groups)
+    method = cmd.cfg.make_method(catalogue)  # It and `start` refuse what cannot start.
+    if not cmd.cfg.teachers:  # They may be runs that are not there yet.
+        method.start(groups)
     return Checked(plan=plan, cmd=cmd, groups=groups)
 
 

@@ -1,8 +1,10 @@
 """What `horizon grid` shows while it runs: a board in a terminal, else lines."""
 
+import os
+import sys
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from rich.live import Live
@@ -14,6 +16,17 @@ from horizon_rl.show.grid_board import GridProgress, grid_board, progress_line
 from horizon_rl.support.errors import InputError
 
 DRAW_EVERY_S = 1.0
+
+
+@contextmanager
+def printing_may_fail() -> Iterator[None]:
+    """Go on unseen where nothing can be printed: a full disk, a pipe nobody reads."""
+    try:
+        yield
+        print(end="", flush=True)
+    except OSError:
+        # What is still buffered would fail again, at the latest when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class GridScreen:
@@ -34,12 +47,11 @@ class GridScreen:
 
     def __exit__(self, *details: Any) -> None:
         self.draw(at_once=True)
-        with suppress(OSError):
+        with printing_may_fail():
             (self._live or nullcontext()).__exit__(*details)
 
     def say(self, text: str) -> None:
-        # A full disk under `> grid.log`, or a pipe that nobody reads, stops no run.
-        with suppress(OSError):
+        with printing_may_fail():
             if self._live:
                 self._live.console.print(text)
             else:
@@ -52,7 +64,7 @@ class GridScreen:
         if self._live and (at_once or now - self._drawn > DRAW_EVERY_S):
             self._drawn = now
             board = grid_board(self._progress, self._summaries())
-            with suppress(OSError):
+            with printing_may_fail():
                 self._live.update(board, refresh=True)
 
     def _summaries(self) -> Mapping[str, RunSummary | None]:

@@ -11,6 +11,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -119,9 +120,9 @@ def run_job(
         place, log = Path(job.folder), Path(job.log)
         if job.away:
             place, log = Path(scratch) / "runs" / job.name, Path(scratch) / "log"
+        try:
             if files:
                 unpack(files, place)
-        try:
             if not log.parent.is_dir():
                 raise InputError(
                     f"{socket.gethostname()} has no folder {log.parent}: share it with "
@@ -131,8 +132,6 @@ def run_job(
                 if job.away and isinstance(message, Ended) and log.exists():
                     yield Files(None, log.read_bytes())
                 yield message
-        except Stopped:
-            yield Ended(standing="stopped")
         except InputError as error:  # Damaged files, say, which stay damaged.
             code = 1 if isinstance(error.__cause__, OSError) else BAD_INPUT
             yield Ended(standing="failed", code=code, reason=str(error))
@@ -153,15 +152,17 @@ def _work(
 
         said = _size(log)
         train = _train_command(job, place, scratch)
-        with start(job, train, log, scratch, should_stop) as child:
+        # One that is late at its turn is evaluated like all others that are late.
+        with suppress(Stopped), start(job, train, log, scratch, should_stop) as child:
             bring_back = _bring_back(job, place, log)
             for _ in watch(child, should_stop):
                 yield from bring_back(final=False)
             yield from bring_back(final=True)
             code = child.returncode
+    if _is_late(job) and code in INTERRUPTED:
+        code = 0  # We have asked it to end.
     run = _read(place)
-    never_begun = run is None and not code
-    if is_stopped() or (_is_late(job) and (never_begun or code in INTERRUPTED)):
+    if is_stopped() or (_is_late(job) and run is None and not code):
         yield Ended(standing="stopped")
         return
     if code or run is None:

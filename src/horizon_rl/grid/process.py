@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -28,7 +28,7 @@ LOOK_EVERY_S = 1.0
 
 
 class Stopped(Exception):
-    """A command was not started, because all is to stop."""
+    """A command was not started, because it would have had to stop at once."""
 
 
 def watch(
@@ -59,28 +59,32 @@ def start(
     Raises:
         Stopped: It was to stop before its turn to start came.
     """
-    with open(log, "ab") as output, _turn_on_node(job, command, should_stop) as marker:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "horizon_rl.grid.child", *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            cwd=job.cwd if Path(job.cwd).is_dir() else None,
-            env=_environment(job, scratch),
-            # Ctrl-C in a terminal is ours to pass on.
-            start_new_session=True,
-        )
-        # One that fails may have compiled nothing: the next is then the first.
-        if marker and compiles_kernels(child, command, should_stop):
-            marker.write("warm")
-    try:
+    turn = _turn_on_node(job, command, should_stop)
+    with ExitStack() as ending:
+        with open(log, "ab") as output, turn as marker:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "horizon_rl.grid.child", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                cwd=job.cwd if Path(job.cwd).is_dir() else None,
+                env=_environment(job, scratch),
+                # Ctrl-C in a terminal is ours to pass on.
+                start_new_session=True,
+            )
+            ending.callback(_end, child)
+            # One that fails may have compiled nothing: the next is then the first.
+            if marker and compiles_kernels(child, command, should_stop):
+                marker.write("warm")
         yield child
-    finally:
-        child.kill()
-        child.wait()
-        assert child.stdin
-        with suppress(BrokenPipeError):  # It ended before it was asked to.
-            child.stdin.close()
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
+    assert child.stdin
+    with suppress(BrokenPipeError):  # It ended before it was asked to.
+        child.stdin.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ what a kill would have left of the run: all that its journal names is there.
 import io
 import json
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.support.durable import ASIDE, write_file
@@ -68,9 +68,10 @@ def unpack(data: bytes, run: Path) -> None:
     except (tarfile.TarError, KeyError, ValueError) as error:
         raise InputError(f"files of {run.name} arrived damaged: {error}") from error
     for name, content in contents.items():
-        file = run / name.removeprefix("run/")
-        if ".." in file.relative_to(run).parts:
+        inside = PurePosixPath(name.removeprefix("run/"))
+        if inside.is_absolute() or ".." in inside.parts:
             raise InputError(f"{name} lies outside of the run")
+        file = run / inside
         file.parent.mkdir(parents=True, exist_ok=True)
         write_file(file, content)
     for file in [f for f in run.rglob("*") if f.is_file()]:
