@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from horizon_rl.cli import main
+from horizon_rl.curriculum.method import describe
 from horizon_rl.rehearsal.compare import COMPARED
 from horizon_rl.runs.journal import replay
 from waiting import wait_for
@@ -51,7 +52,10 @@ def test_summary_figure_and_journal_are_there(run, capsys):
 def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, capsys):
     args = ["--method", method, "--adr.episodes", "16", "--curriculum.max-phases", "12"]
     assert main(["rehearse", *args, "--run", str(run)]) == 0
-    assert "12 committed" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "12 committed" in out
+    # As `horizon train` does, it says what follows from the settings.
+    assert out.startswith(describe(replay(run / "journal.jsonl").header.make_method()))
     assert (run / "frontiers.png").exists()
     assert main(["status", str(run)]) == 0
     out = capsys.readouterr().out
@@ -64,14 +68,22 @@ def test_peers_have_journal_figure_status_and_report(method, run, tmp_path, caps
     ("method", "phases", "message"),
     [
         ("adr", 3, "before one buffer of ADR is full"),
+        ("scalar-adr", 1, "before the level of scalar ADR can change"),
         ("doraemon", 1, "before one update of DORAEMON"),
         ("plr", 1, "before PLR trains"),
     ],
 )
 def test_budget_too_small_for_a_peer_is_refused(method, phases, message, run, capsys):
-    args = ["--method", method, "--curriculum.max-phases", str(phases)]
-    assert main(["rehearse", *args, "--run", str(run)]) == 2
-    assert message in capsys.readouterr().err
+    few = ["--curriculum.max-phases", str(phases)]
+    for args in (
+        ["--method", method, "--run", str(run)],
+        ["--compare", "--methods", method],
+    ):
+        err = bad(capsys, *args, *few)
+        assert message in err
+        # What it accepts is what a rehearsal has too.
+        assert "Accepted: a larger budget of env steps or phases" in err
+        assert not re.search("--steps|worlds|shorter", err)
     assert not (run / "journal.jsonl").exists()
 
 

@@ -133,6 +133,28 @@ def test_ends_of_a_parameter_that_can_move_do_so_on_their_own():
     assert proposal.distribution == AtBounds(bounds(curriculum), 0.4)
 
 
+def test_reason_names_the_bounds_that_moved():
+    groups = ["mass", "com"]
+    method = adr(groups, unit="parameter", episodes=1, step=0.2)
+    curriculum = Curriculum(groups, method)
+    assert len(method.bounds) == 4
+    ends = dict(zip(method.bounds, [(1.0,), (2.0,), (3.0,), (4.0,)], strict=True))
+    com = [(ends["com.offset.low"], 1.0), (ends["com.offset.high"], 1.0)]
+    low = [(ends["mass.scale.low"], 1.0)]
+    for phase, words in (
+        # A group whose bounds are all at one level is named once.
+        (com, "2 of 4 bounds tested, widened com 0.2"),
+        (low, "1 of 4 bounds tested, widened mass.scale.low 0.2"),
+        (
+            [*low, com[0], (ends["com.offset.high"], 0.0)],
+            "3 of 4 bounds tested, widened mass.scale.low 0.4, com.offset.low 0.4, "
+            "narrowed com.offset.high 0",
+        ),
+    ):
+        decision = curriculum.tell(evidence(*phase))
+        assert f"; {words}. Gates" in decision.reason
+
+
 def test_phase_without_episodes_moves_nothing():
     curriculum = Curriculum(GROUPS, adr(episodes=1, step=0.1))
     for nothing in (GOOD, evidence()):
@@ -252,6 +274,21 @@ def test_nats_are_on_record():
     # External torque has no width at level 0: no infinity.
     start = adr(["disturbance"]).start(["disturbance"])
     assert -5.0 < cast(AdrProposal, start.proposal).nats < 0.0
+
+
+def test_what_no_level_widens_has_no_nats():
+    """As `Plan.groups` has it: of a choice, say, baseline and limit are the same."""
+    ranges = """
+    [groups.damage.parameters.{}]
+    baseline = [{}, 1.0]
+    limit = [0.0, 1.0]
+    """
+    leg, choice = ranges.format("leg", 0.8), ranges.format("choice", 0.0)
+    alone, both = (
+        cast(AdrProposal, adr(["damage"], catalogue=c).start(["damage"]).proposal).nats
+        for c in (parse_catalogue(leg), parse_catalogue(leg + choice))
+    )
+    assert alone == both == pytest.approx(log(0.2), abs=1e-4)
 
 
 def test_name_and_settings_give_the_method_again():

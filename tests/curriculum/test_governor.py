@@ -413,6 +413,11 @@ def test_no_leap_begins_when_the_run_is_nearly_over():
     assert kind(late) == "consolidate"
 
 
+def test_run_without_a_limit_of_env_steps_is_never_nearly_over():
+    never = after(LEAPT, method=without(last_leap=0.0))
+    assert kind(never) == "leap"
+
+
 def test_stuck_run_with_env_steps_left_trains_on_and_may_leap_again():
     """It would end before its noise has gone down; and with less noise it can do more."""
     stuck = shows(0.85, "0.85 0 0")  # Gate L is just passed: there is nothing to lose.

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass, replace
 
 from evidence import GOOD
-from hypothesis import given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from horizon_rl.curriculum import Curriculum, CurriculumCfg, Evidence, Horizon, LeapCfg
@@ -22,6 +22,9 @@ groups = st.integers(1, 7).map(lambda n: GROUPS[:n])
 rungs = st.sets(st.sampled_from([0.05, 0.1, 0.25, 0.5, 0.75])).map(
     lambda found: (*sorted(found), 1.0)
 )
+parts = st.sets(st.sampled_from([0.25, 0.5, 0.75])).map(
+    lambda found: tuple(sorted(found, reverse=True))
+)
 governors = st.builds(
     Horizon,
     cfg=st.builds(
@@ -32,11 +35,21 @@ governors = st.builds(
     leap=st.builds(
         LeapCfg,
         recovery=st.floats(0.0, 0.99),
+        measure_recovery=st.booleans(),
         ready=st.floats(0.0, 1.0),
+        smoothing=st.floats(0.0, 0.99),
+        weigh_error=st.booleans(),
         min_gain=st.floats(0.001, 0.2),
         rungs=rungs,
+        keep=parts,
+        retry=st.floats(0.0, 1.0),
+        last_leap=st.floats(0.0, 1.0),
         patience=st.integers(1, 6),
+        patience_lost=st.integers(1, 6),
         sigmas=st.floats(0.0, 3.0),
+        margin=st.floats(0.0, 1.0),
+        by_size=st.booleans(),
+        anchor_margin=st.floats(0.0, 10.0),
         idle_phases=st.integers(0, 5),
     ),
 )
@@ -50,6 +63,8 @@ class Robot:
     boundary: float
     luck: float
     gaps: float
+    limit: int = 0
+    """Env steps of its run, of which every phase takes 1000; 0 is no limit."""
 
     def answers(self):
         """Return a function from the state to the evidence of its phase."""
@@ -79,11 +94,15 @@ class Robot:
                 checkpoint_error=gap(0.2 if lucky else 0.3),
                 anchor_error=gap(0.1 if lucky else rng.choice((0.1, 0.9))),
                 iterations=rng.choice((0, 100)) if state.phase == 0 else 100,
+                progress=self.progress(state.env_steps + GOOD.env_steps),
                 aborted=not lucky and rng.random() < 0.2,
                 probed=probed,
             )
 
         return answer
+
+    def progress(self, env_steps: int) -> float | None:
+        return min(1.0, env_steps / self.limit) if self.limit else None
 
     def is_missing(self, rng: random.Random) -> bool:
         return rng.random() < self.gaps
@@ -95,6 +114,7 @@ robots = st.builds(
     boundary=st.sampled_from([-0.5, 0.1, 0.4, 0.8, 2.0]),
     luck=st.sampled_from([0.3, 0.7, 0.95, 1.0]),
     gaps=st.sampled_from([0.0, 0.0, 0.1, 0.5]),
+    limit=st.sampled_from([0, 1000, 30_000, 100_000]),
 )
 
 
@@ -137,14 +157,46 @@ def test_every_run_ends_without_a_budget(names, method, robot):
     method = replace(method, cfg=replace(method.cfg, max_phases=NEVER))
     # A robot that cannot do the baseline has nothing to leap from.
     boundary = max(robot.boundary, 0.1)
-    steps = run(names, method, replace(robot, boundary=boundary, gaps=0.0))
+    steps = run(names, method, replace(robot, boundary=boundary, gaps=0.0, limit=0))
     assert steps[-1][3].ended == "no leap is left to try"
-    # A gain is a quarter of the least leap, or more; `idle_phases` may gain nothing,
-    # each of them held as long as patience allows; and the baseline takes its time.
-    gains = 1 + math.ceil(4 / method.leap.min_gain)
-    most = gains * (method.leap.idle_phases + 1) * method.leap.patience
+    # A gain is a quarter of the least leap, or more, and so is each of the last of what
+    # is left up to the limit, until rounding ends it; `idle_phases` may gain nothing, each
+    # of them held as long as patience allows; and the baseline takes its time.
+    gains = 1 + math.ceil(4 / method.leap.min_gain) + math.ceil(math.log(1e-4, 0.75))
+    patience = max(method.leap.patience, method.leap.patience_lost)
+    most = gains * (method.leap.idle_phases + 1) * patience
     baseline = sum(before.reference is None for before, *_ in steps)
     assert len(steps) - baseline <= most
+
+
+def run_with_limit(names, method, robot, limit=40_000):
+    """Run until these env steps are spent."""
+    method = replace(method, cfg=replace(method.cfg, max_env_steps=limit))
+    return run(names, method, replace(robot, limit=limit))
+
+
+@many
+@given(groups, governors, robots)
+def test_run_with_env_steps_left_goes_on_but_leaps_no_more_near_its_end(
+    names, method, robot
+):
+    steps = run_with_limit(names, method, robot)
+    assert len(steps) == 40
+    assert steps[-1][3].ended == "budget of 40000 env steps spent"
+    for _, evidence, decision, after in steps[:-1]:
+        if evidence.progress >= method.leap.last_leap and decision.action != "hold":
+            assert after.proposal.kind != "leap"
+
+
+def test_runs_that_are_stuck_with_env_steps_left_are_among_them():
+    def is_stuck(drawn) -> bool:
+        names, method, robot = drawn
+        # Without a limit, a run ends before so many proposals in a row gain nothing.
+        most = method.leap.idle_phases + 1
+        return any(step[3].idle > most for step in run_with_limit(names, method, robot))
+
+    drawn = st.tuples(groups, governors, robots)
+    find(drawn, is_stuck, settings=settings(phases=[Phase.generate], max_examples=300))
 
 
 @many
@@ -203,13 +255,12 @@ def no_leap_is_committed_that_was_not_measured(method, steps):
                 assert evidence.checkpoint_error is not None
             continue
         # A part of a leap: scouts at its levels passed gate L.
-        (name,) = (
-            name
+        assert any(
+            evidence.probed.get(f"{name}_length", 0.0) >= gates.min_length
+            and evidence.probed.get(f"{name}_error", 9.0) <= gates.max_error
             for name, levels in before.proposal.scouts.items()
             if name.startswith("within") and levels == decision.levels
         )
-        assert evidence.probed[f"{name}_length"] >= gates.min_length
-        assert evidence.probed[f"{name}_error"] <= gates.max_error
 
 
 @many
@@ -281,6 +332,7 @@ errors = st.floats(min_value=0.0) | st.sampled_from([math.nan, math.inf])
                     "length_se",
                 )
             },
+            progress=shares | st.none(),
             iterations=st.integers(0, 100),
             probed=st.fixed_dictionaries(
                 {},

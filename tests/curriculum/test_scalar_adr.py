@@ -108,5 +108,7 @@ def test_whatever_the_evidence(phases):
     [ScalarAdr(plan=Plan(phases=1)), ScalarAdr(cfg=CurriculumCfg(max_phases=1))],
 )
 def test_a_budget_of_one_phase_is_refused(method):
-    with pytest.raises(InputError, match="it allows 1 phase. Accepted: more --steps"):
+    with pytest.raises(
+        InputError, match="it allows 1 phase. Accepted: a larger budget"
+    ):
         method.start(GROUPS)

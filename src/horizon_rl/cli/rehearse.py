@@ -22,6 +22,7 @@ from horizon_rl.cli.common import (
     warn_of_unread,
 )
 from horizon_rl.curriculum import check_method
+from horizon_rl.curriculum.method import describe
 from horizon_rl.rehearsal import (
     Rehearsal,
     RehearsalCfg,
@@ -75,6 +76,8 @@ def run(cmd: RehearseCmd) -> None:
         _compare(cmd)
         return
     rehearsal = _open(cmd)
+    if not cmd.json and (about := describe(rehearsal.curriculum.method)):
+        say(about)
     try:
         _watch(rehearsal, cmd)
     except KeyboardInterrupt:

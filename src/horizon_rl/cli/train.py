@@ -132,8 +132,10 @@ def _train(run: Run, wandb: bool, films: bool, is_asked: Callable[[], bool]) -> 
     say(f"Run: {run.path}")
     ranks = f", on each of {run.ranks.size} ranks" if run.ranks.size > 1 else ""
     console.print(f"Device: {run.worlds.env.device}{ranks}")
-    groups = ", ".join(run.curriculum.state.mastered) or "none"
-    console.print(f"Method: {run.cfg.method}, groups {groups}; {run.start}")
+    groups = ", ".join(run.curriculum.state.mastered)
+    stay = run.cfg.levels and f"at {run.cfg.levels}"
+    trained = "; ".join(filter(None, (groups, stay)))
+    console.print(f"Method: {run.cfg.method}, groups {trained}; {run.start}")
     if about := describe(run.curriculum.method):
         console.print(about)
     board = TrainingBoard(run)

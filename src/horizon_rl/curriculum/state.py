@@ -39,6 +39,8 @@ class Proposal:
     reason: str
     scouts: dict[str, dict[str, float]] | None = None
     """Levels that the policy is scouted at when the phase ends, by name."""
+    band_and_line = "10 to 90 % of instances", "median"
+    """What figures call `band_of` and `levels`, where there are bands."""
 
     @property
     def distribution(self) -> Distribution:

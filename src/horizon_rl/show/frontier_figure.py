@@ -13,11 +13,10 @@ BAND = {
     "retry": "#bcbddc",
     "leap": "#a8ddd5",
     "consolidate": "#cccccc",
-    "10 to 90 % of instances": "#c6dbef",
 }
-"""Colours of attempts; levels that go by the clock are coloured like coarse steps. Where
-instances draw their own levels, the band is where most of them lie, and the line the
-median of the last commit."""
+"""Colours of attempts; levels that go by the clock are coloured like coarse steps."""
+SPREAD = "#c6dbef"
+"""Where instances have levels of their own, see `Proposal.band_and_line`."""
 MASTERED = "#08519c"
 THIN = 0.06
 """Half the height of a band that goes nowhere: a phase at the mastered levels."""
@@ -54,6 +53,7 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
         kept = (decision.levels or proposal.levels)[group]
         if spread := proposal.band_of(group):
             panel.fill_between((start, start + 1), *spread, color=_band(entry), lw=0)
+            mastered[-1] = level  # The line is the phase's own, like its band.
         elif level != before or decision.kind == "consolidate":
             low, high = before, level
             if level == before:
@@ -72,7 +72,7 @@ def _draw_group(panel: Any, entries: Sequence[Entry], group: str) -> None:
 
 def _band(entry: Entry) -> str:
     if _has_spread(entry):
-        return BAND["10 to 90 % of instances"]
+        return SPREAD
     return BAND.get(entry.decision.kind, BAND["coarse"])
 
 
@@ -85,7 +85,9 @@ def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    spread = any(_has_spread(e) for e in entries)
+    words = [e.proposal.band_and_line for e in entries if _has_spread(e)]
+    band, line = words[0] if words else ("", "mastered")
+    named = BAND | {band: SPREAD}
     bands = {_band(e) for e in entries if e.decision.kind != "baseline"}
     marks = {
         PARTIAL if e.decision.levels else e.decision.action: mark_style(e.decision)
@@ -93,13 +95,13 @@ def _draw_legend(figure: Any, entries: Sequence[Entry]) -> None:
         if e.decision.kind != "baseline" and not _has_spread(e)
     }
     handles = [
-        *(Patch(color=c, label=kind) for kind, c in BAND.items() if c in bands),
+        *(Patch(color=c, label=name) for name, c in named.items() if c in bands),
         *(
             Line2D([], [], ls="", label=name, **marks[name])
             for name in (*ACTIONS, PARTIAL)
             if name in marks
         ),
-        Line2D([], [], color=MASTERED, label="median" if spread else "mastered"),
+        Line2D([], [], color=MASTERED, label=line),
     ]
     figure.legend(
         handles=handles, loc="outside upper right", ncols=6, frameon=False, fontsize=8

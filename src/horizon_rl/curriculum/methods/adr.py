@@ -1,6 +1,6 @@
 """ADR: every bound of the ranges moves by how episodes at that very bound go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil, log
@@ -23,9 +23,8 @@ from horizon_rl.curriculum.method import (
     put_on_trial,
     register_method,
 )
-from horizon_rl.curriculum.state import Decision, Proposal, State, describe_levels
+from horizon_rl.curriculum.state import Decision, Proposal, State
 from horizon_rl.domains.bounds import HIGH, LOW, AtBounds, bounds_by_group
-from horizon_rl.domains.catalogue import Catalogue
 from horizon_rl.domains.distribution import BOUND
 from horizon_rl.support.bounds import Bounded, CountOrNone, Share, Within
 from horizon_rl.support.errors import InputError
@@ -174,8 +173,8 @@ class Adr(WholePhases):
                 f"{counted(self.plan.phases, 'phase')} of "
                 f"{counted(self.plan.episodes, 'episode')}, {self.adr.boundary:.0%} of "
                 f"them at {counted(len(self.bounds), 'bound')}, and "
-                f"{self.buffer_size} needed at each. Accepted: more --steps or worlds, "
-                "fewer --groups, smaller --adr.episodes"
+                f"{self.buffer_size} needed at each. Accepted: a larger budget of "
+                "env steps or phases, fewer --groups, smaller --adr.episodes"
             )
         state = AdrState(
             frontiers=tuple(Frontier(name=name, groups=(name,)) for name in groups),
@@ -248,21 +247,21 @@ class Adr(WholePhases):
             AdrProposal,
             bounds=bounds,
             boundary=self.adr.boundary,
-            nats=nats_per_dimension(bounds, self.plan.catalogue),
+            nats=nats_per_dimension(bounds, self.plan),
         )
 
 
-def nats_per_dimension(bounds: Mapping[str, float], catalogue: Catalogue) -> float:
+def nats_per_dimension(bounds: Mapping[str, float], plan: Plan) -> float:
     """Return the mean over parameters of ln(width of the range / width of the limit).
 
     So 0 is the whole limit. A parameter counts once, however many draws it has; one that
-    is a constant does not count. A range counts with at least 1 % of its limit.
+    no level widens does not count. A range counts with at least 1 % of its limit.
     """
-    ranges = AtBounds(bounds, 0.0).ranges(catalogue)
+    ranges = AtBounds(bounds, 0.0).ranges(plan.catalogue)
+    parameters = plan.catalogue.parameters
     shares = [
-        ranges[name].width / parameter.limit.width
-        for name, parameter in catalogue.parameters.items()
-        if parameter.limit.width > 0.0
+        ranges[name].width / parameters[name].limit.width
+        for name in chain.from_iterable(plan.groups.values())
     ]
     return round(fmean(log(max(LEAST, share)) for share in shares), 4)
 
@@ -273,9 +272,18 @@ def _explain(
     """Say which bounds were tested, and the outcome of each."""
     if not full:
         return "no buffer is full"
-    wider = {b: after[b] for b in full if after[b] > before[b]}
-    narrower = {b: after[b] for b in full if after[b] < before[b]}
     parts = [f"{len(full)} of {counted(len(before), 'bound')} tested"]
-    parts += [f"widened {describe_levels(wider)}"] if wider else []
-    parts += [f"narrowed {describe_levels(narrower)}"] if narrower else []
+    for word, way in (("widened", 1.0), ("narrowed", -1.0)):
+        if moved := {b for b in full if way * after[b] > way * before[b]}:
+            parts.append(f"{word} {_name(moved, after)}")
     return ", ".join(parts)
+
+
+def _name(moved: Set[str], bounds: Mapping[str, float]) -> str:
+    """Name bounds with their levels; the group, if all of it moved to one level."""
+    levels = {}
+    for group, mine in bounds_by_group(bounds).items():
+        found = {bound: bounds[bound] for bound in mine if bound in moved}
+        as_one = len(found) == len(mine) and len({*found.values()}) == 1
+        levels |= {group: bounds[mine[0]]} if as_one else found
+    return ", ".join(f"{name} {level:.3g}" for name, level in levels.items())

@@ -44,6 +44,7 @@ class DistillProposal(Proposal):
 
     domains: tuple[dict[str, float], ...]
     """Levels of every teacher's domain, in the teachers' order."""
+    band_and_line = "least to largest level of teachers", "widest teacher"
 
     @property
     def distribution(self) -> OneOf:

@@ -152,7 +152,7 @@ class Doraemon(WholePhases):
         if self.updates < 1:
             raise InputError(
                 "the budget ends before one update of DORAEMON: it allows 1 phase. "
-                "Accepted: more --steps, or shorter phases"
+                "Accepted: a larger budget of env steps or phases"
             )
         state = DoraemonState(
             frontiers=tuple(Frontier(name=name, groups=(name,)) for name in groups),

@@ -296,7 +296,7 @@ class Horizon:
         is_stuck = state.idle + (not leaps) > cfg.idle_phases
         if is_stuck and progress is None:
             return replace(state, ended="no leap is left to try")
-        if (progress or 0.0) >= cfg.last_leap:
+        if progress is not None and progress >= cfg.last_leap:
             reason = "the run is nearly over: train on what is mastered"
             return self._try(state, "consolidate", mastered, reason)
         state = replace(state, idle=state.idle + 1)

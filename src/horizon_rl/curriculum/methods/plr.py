@@ -135,7 +135,7 @@ class Plr(WholePhases):
             raise InputError(
                 "the budget ends before PLR trains: it allows "
                 f"{counted(phases, 'phase')}, and the buffer is filled for {exploring}. "
-                "Accepted: more --steps or worlds, shorter phases, smaller --plr.buffer"
+                "Accepted: a larger budget of env steps or phases, smaller --plr.buffer"
             )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(PlrState(frontiers=frontiers), "nothing is known yet")

@@ -58,7 +58,7 @@ class ScalarAdr(WholePhases):
         if (self.plan.phases or self.cfg.max_phases) < 2:
             raise InputError(
                 "the budget ends before the level of scalar ADR can change: it allows 1 "
-                "phase. Accepted: more --steps, or shorter phases"
+                "phase. Accepted: a larger budget of env steps or phases"
             )
         frontiers = tuple(Frontier(name=name, groups=(name,)) for name in groups)
         return self._propose(ScalarState(frontiers=frontiers), 0.0, "the baseline")
