@@ -234,7 +234,9 @@ def test_without_a_budget_the_step_is_the_default():
 
 
 def test_budget_too_small_for_one_update_is_refused():
-    with pytest.raises(InputError, match="before one buffer of ADR is full.*--steps"):
+    with pytest.raises(
+        InputError, match="before one buffer of ADR is full.*a larger budget"
+    ):
         adr(phases=3, a_phase=100).start(GROUPS)
     with pytest.raises(InputError, match="about 1 phase of 100 episodes"):
         adr(phases=1, a_phase=100).start(GROUPS)
