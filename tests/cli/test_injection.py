@@ -32,12 +32,11 @@ HOSTILE = (
 )
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 BARE_PRINTS = {
-    "__init__.py": (4, "words of our own, and a warning made printable before"),
+    "__init__.py": (1, "our own version"),
     "completion.py": (3, "a script of our own names, for a shell"),
     "grid_plan.py": (1, "numbers, and names of runs, which `study_file.NAME` limits"),
     "parse.py": (2, "words of our own, and TOML for a file"),
     "progress.py": (1, "made printable before"),
-    "stopping.py": (1, "words of our own"),
 }
 """How many texts modules give to `print`, neither constant nor `printable(...)`; why."""
 

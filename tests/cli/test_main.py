@@ -1,6 +1,7 @@
 """The command as a whole."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -78,6 +79,15 @@ def test_reader_that_stops_reading_is_no_error():
     command = f"{sys.executable} -m horizon_rl domains --json | head -n 1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert run.stdout == "{\n" and run.stderr == ""
+
+
+@pytest.mark.parametrize("args", [["rehears"], ["pages", "none.md"]])
+def test_exit_code_of_bad_input_says_so_where_nothing_can_be_printed(args):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as nowhere:
+        command = [sys.executable, "-m", "horizon_rl", *args]
+        assert subprocess.run(command, stdout=nowhere, stderr=nowhere).returncode == 2
 
 
 def test_full_gpu_is_told_in_one_line(capsys, monkeypatch):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from signal import SIGTERM
 from typing import TextIO
@@ -98,6 +98,19 @@ def test_where_nothing_can_be_printed_sigterm_asks_for_another_try(
     with redirect_stdout(nowhere):
         assert grid() == 75
     nowhere.flush()
+
+
+def test_a_stop_that_cannot_be_told_loses_no_record(grid, nowhere, tmp_path):
+    def work(job: Job, *_) -> Iterator[Message]:
+        yield Started("here")
+        os.kill(os.getpid(), SIGTERM)
+        stop(Path(job.folder))
+        yield Ended(standing="finished")
+
+    with redirect_stdout(nowhere), redirect_stderr(nowhere):
+        assert grid(work) == 75
+    nowhere.flush()
+    assert "fixed_s0" in read_records(tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["results/fixed_s0.json", "logs/fixed_s0.log"])

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import time
+from collections.abc import Iterator
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("mujoco", reason="needs the extra train")
 from horizon_rl.cli import main
 from horizon_rl.grid.folder import Asked, GridFolder
+from horizon_rl.grid.job import Ended, Job, Message
 
 STUDY = """
 seeds = [0, 1]
@@ -52,14 +54,14 @@ def test_dry_run_lists_runs_and_what_they_cost(study, capsys):
         (20, ("--gpus", "0.05"), "; 50 s with 4 side by side"),
         # There are no more than four of them, of 50 s each.
         (0, (), "; 50 s with 4 side by side"),
-        (0, ("--gpus", "0.5"), ""),  # It is not of this machine that they ask.
     ],
 )
 def test_as_many_runs_side_by_side_as_there_are_gpus_for(
     gpus, flags, said, study, capsys, monkeypatch
 ):
     names = [str(k) for k in range(gpus)]
-    monkeypatch.setattr("horizon_rl.cli.grid_plan.gpu_names", lambda: names)
+    for module in ("cli.grid_plan", "grid.local"):
+        monkeypatch.setattr(f"horizon_rl.{module}.gpu_names", lambda: names)
     dry_run = ["--dry-run", "--steps-per-s", "500", "--workers", "8"]
     assert main(["grid", str(study), *dry_run, *flags]) == 0
     assert capsys.readouterr().out.endswith(f"(given){said}\n")
@@ -77,11 +79,17 @@ def test_dry_run_refuses_columns_that_there_are_not(study, capsys):
     assert "unknown column 'nope'" in capsys.readouterr().err
 
 
-def test_no_gpu_where_one_is_asked(study, capsys, monkeypatch):
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+@pytest.mark.parametrize("device, flags", [("auto", ("--gpus", "0.5")), ("cuda", ())])
+def test_no_gpu_where_one_is_asked(device, flags, dry_run, study, capsys, monkeypatch):
+    study.write_text(STUDY.replace("[train]", f'[train]\ndevice = "{device}"'))
     monkeypatch.setattr("horizon_rl.grid.local.gpu_names", list)
-    assert main(["grid", str(study), "--gpus", "0.5"]) == 2
+    assert main(["grid", str(study), *flags, *dry_run]) == 2
+    asked = flags[1] if flags else "1"
     err = capsys.readouterr().err
-    assert "a run asks for 0.5 GPU and this machine has none" in err
+    assert f"a run asks for {asked} GPU and this machine has none" in err
+    # It is not of this machine that they ask.
+    assert main(["grid", str(study), *flags, "--address", "auto", "--dry-run"]) == 0
 
 
 def test_more_cores_than_there_are(study, capsys):
@@ -157,6 +165,37 @@ def test_runs_that_all_differ_are_read_in_a_millisecond_each(study, capsys):
             (),
             "run distill_s0: --learner.distill.ppo-from is a share of --steps",
         ),
+        (
+            '[methods.paper]\nrobot = "go9"',
+            (),
+            "run paper_s0: unknown robot 'go9': did .*; or generated, mixed",
+        ),
+        (
+            '[methods.paper]\nrobot = "go9"',
+            ("--address", "auto"),
+            "unknown robot 'go9'",
+        ),
+        ('[methods.paper]\nrobot = "my.xml"', (), "run paper_s0: my.xml: no such file"),
+        (
+            '[methods.paper]\ninit = "cor"',
+            (),
+            "run paper_s0: no checkpoint 'cor': did you",
+        ),
+        (
+            '[methods.distill]\nteachers = ["{grid}/runs/wide_s{seed}@mass=1"]',
+            (),
+            "run distill_s0: no checkpoint '[^ @]*/out/runs/wide_s0'",
+        ),
+        (
+            "[methods.paper]\nsteps = 0\n[[evaluate]]\nmarks = [1e8, 3e4]",
+            (),
+            r"run horizon_s0: no mark \(100,000,000, 30,000\) .* budget of 25,000",
+        ),
+        (
+            '[methods.paper]\ngroups = ["mass,com", "full", "com,mass"]',
+            (),
+            "run paper_com.mass_s0 widens the same groups as paper_mass.com_s0",
+        ),
         ("", ("--gpus", "1.5"), "gpus is 1.5; accepted: 0..1"),
         ("", ("--gpus", "0.5", "--worlds-per-gpu", "9"), "--gpus or --worlds-per-gpu"),
         ("", ("--address", "auto", "--workers", "2"), "--workers are this machine's"),
@@ -181,10 +220,57 @@ def test_bad_input_is_refused_before_anything_runs(
     assert not Path("out").exists()
 
 
-def test_teachers_may_be_runs_that_are_not_there_yet(study, capsys):
-    study.write_text(f'{STUDY}[methods.distill]\nteachers = ["later"]\n')
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{grid}/runs/horizon_s{seed}",
+        "logs/grid/mine/runs/horizon_s{seed}",
+        "{grid}/runs/horizon_s1/checkpoints/phase-00003",
+    ],
+)
+def test_teachers_and_starts_may_be_runs_that_are_not_there_yet(name, study, capsys):
+    distill = f'[methods.distill]\nteachers = ["{name}", "{name}@mass=0.5"]\n'
+    study.write_text(f'{STUDY}init = "{name}"\n{distill}')
     assert main(["grid", str(study), "--dry-run"]) == 0
     assert "distill_s0" in capsys.readouterr().out
+
+
+def test_a_run_that_has_begun_does_without_its_start(study):
+    study.write_text(f'{STUDY}init = "gone"\n')
+    for seed in (0, 1):
+        run = GridFolder(Path("logs/grid/mine")).run(f"fixed_s{seed}")
+        assert main(["grid", str(study), "--dry-run"]) == 2
+        run.mkdir(parents=True)
+        (run / "journal.jsonl").touch()
+    assert main(["grid", str(study), "--dry-run"]) == 0
+
+
+def test_files_of_a_cluster_need_not_be_here(study, capsys):
+    files = 'robot = "my.xml"\ninit = "mine"\n[methods.distill]\nteachers = ["later"]'
+    study.write_text(f"{STUDY}{files}\n")
+    assert main(["grid", str(study), "--dry-run", "--address", "auto"]) == 0
+
+
+@pytest.mark.parametrize("more", ["marks = [1e8, 27e3]", "[[evaluate]]\nmarks = [1e8]"])
+def test_a_run_that_is_evaluated_once_is_enough(more, study, capsys):
+    study.write_text(f'{STUDY}[[evaluate]]\ncolumns = ["all"]\n{more}\n')
+    assert main(["grid", str(study), "--dry-run"]) == 0
+
+
+def test_runs_are_told_where_the_studys_folder_is(study, monkeypatch):
+    told = {}
+
+    def work(job: Job, *_) -> Iterator[Message]:
+        told[job.name] = job.config
+        yield Ended(standing="stopped")
+
+    monkeypatch.setattr("horizon_rl.grid.local.run_job", work)
+    study.write_text(f'{STUDY}init = "{{grid}}/runs/horizon_s{{seed}}"\n')
+    assert main(["grid", str(study), "--out", "out"]) == 0
+    for seed in (0, 1):
+        name, place = f"fixed_s{seed}", Path.cwd() / f"out/runs/horizon_s{seed}"
+        assert f'init = "{place}"' in told[name]
+        assert f'init = "{place}"' in Path(f"out/settings/{name}.toml").read_text()
 
 
 def test_a_study_that_is_not_there(capsys):

@@ -1,6 +1,7 @@
 """A study expands to runs with stable names and exact settings."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,13 @@ def test_texts_may_name_the_seed():
     text = 'seeds = [4]\n[methods.distill]\nteachers = ["logs/x_s{seed}"]'
     (run,) = runs_of(text).values()
     assert run.settings["teachers"] == ["logs/x_s4"]
+
+
+def test_a_record_does_not_say_where_the_studys_folder_was():
+    text = '[methods.distill]\nteachers = ["{grid}/runs/x_s{seed}@mass=1"]'
+    (run,) = runs_of(text).values()
+    assert run.settings["teachers"] == ["{grid}/runs/x_s0@mass=1"]
+    assert run.settings_in(Path("a/b"))["teachers"] == ["a/b/runs/x_s0@mass=1"]
 
 
 def test_evaluation_plan_becomes_the_flags_of_horizon_eval():

@@ -293,6 +293,11 @@ def test_a_block_that_would_be_skipped_is_refused(root, page, line):
         fill_page(page, root)
 
 
+def test_no_page_is_no_success(capsys):
+    assert main(["pages", "--check"]) == 2
+    assert "name at least one page" in capsys.readouterr().err
+
+
 def test_command_fills_and_checks(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     page = root / "page.md"

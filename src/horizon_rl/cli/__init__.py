@@ -16,6 +16,7 @@ from io import TextIOWrapper
 from horizon_rl import __version__
 from horizon_rl.cli.common import Terminal
 from horizon_rl.cli.parse import parse
+from horizon_rl.cli.printing import complain, mute
 from horizon_rl.cli.stopping import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -75,12 +76,12 @@ def main(args: list[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; Python would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has seen enough.
+        mute(sys.stdout)
         return 0
     except (InputError, RunError, OSError) as error:
         # An OSError is a full disk, a directory taken away: the last commit is intact.
-        print(printable(f"horizon: {error}"), file=sys.stderr)
+        complain(f"horizon: {error}")
         return 2 if isinstance(error, InputError) else 1
     except (RuntimeError, MemoryError) as error:
         # By its words: torch may not even be installed.
@@ -92,13 +93,11 @@ def main(args: list[str] | None = None) -> int:
         simulates = args[0] in ("train", "eval", "diagnose", "bench")
         hint = ": take fewer worlds, or smaller networks" if simulates else ""
         where = where if on_gpu else f"is full{hint}"
-        print(f"horizon: the memory {where}", file=sys.stderr)
+        complain(f"horizon: the memory {where}")
         return 1
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
-        print(
-            f"horizon: {'terminated' if terminated else 'interrupted'}", file=sys.stderr
-        )
+        complain(f"horizon: {'terminated' if terminated else 'interrupted'}")
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
 
 
@@ -133,4 +132,4 @@ def _show_warning(said, message, category, filename, lineno, file=None, line=Non
     text = printable(str(message))
     if text not in said:
         said.add(text)
-        print(f"horizon: warning: {text}", file=sys.stderr)
+        complain(f"horizon: warning: {text}")

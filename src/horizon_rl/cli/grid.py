@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from signal import SIGTERM
 
@@ -10,16 +10,17 @@ from horizon_rl.cli.common import say
 from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.grid_plan import (
     Checked,
-    check_checkpoints,
-    check_devices,
     check_evaluations,
+    check_files,
     check_runs,
+    check_settings,
     choose_runs,
     gpu_share,
     num_workers,
     print_cost,
 )
-from horizon_rl.cli.grid_screen import GridScreen, printing_may_fail
+from horizon_rl.cli.grid_screen import GridScreen
+from horizon_rl.cli.printing import printing_may_fail
 from horizon_rl.cli.stopping import Terminated, graceful_stop
 from horizon_rl.grid.collect import make_record
 from horizon_rl.grid.execution import Told, Workers, check_resources, execute
@@ -40,19 +41,24 @@ from horizon_rl.support.toml_text import to_toml
 def run(cmd: GridCmd) -> None:
     _check(cmd)
     study = load_study(cmd.study)
-    every = check_runs(study, str(cmd.study))
-    runs = choose_runs(every, cmd.only)
-    check_checkpoints(study, runs, bring_back=cmd.bring_back)
-    check_devices(cmd, runs)
     folder = GridFolder(cmd.out or LOGS / "grid" / cmd.study.stem)
+    every = check_runs(study, str(cmd.study), folder.path)
+    runs = choose_runs(every, cmd.only)
+    if not cmd.address:  # Nodes of a cluster may have files of their own.
+        check_files(runs, every, folder)
+    check_settings(cmd, study, runs)
     if cmd.dry_run:
         print_cost(cmd, study, runs, folder)
     if study.evaluate:  # It takes seconds to import what evaluates.
         check_evaluations(study, runs)
     if cmd.dry_run:
+        if not cmd.address:
+            with use_this_machine(0) as workers:
+                _make_jobs(cmd, study, runs, folder, workers)
         return
     with folder.hold():
-        folder.write_settings({c.plan.name: c.plan.settings for c in runs})
+        settings = {c.plan.name: c.plan.settings_in(folder.path) for c in runs}
+        folder.write_settings(settings)
         todo = [c for c in runs if not folder.is_done(c.plan.name, _ask(c, study))]
         progress = GridProgress(len(runs), len(runs) - len(todo))
         stopped_by = None
@@ -111,9 +117,7 @@ def _execute(
         graceful_stop("stopping: runs end after their iteration") as stop,
         screen,
     ):
-        has_gpus = workers.largest()[0] > 0.0
-        jobs = list(_jobs(cmd, study, todo, folder, has_gpus))
-        check_resources(workers, jobs)
+        jobs = _make_jobs(cmd, study, todo, folder, workers)
         for told in execute(
             workers,
             jobs,
@@ -187,30 +191,34 @@ def _take_in(
     return ended.standing
 
 
-def _jobs(
+def _make_jobs(
     cmd: GridCmd,
     study: StudyFile,
     todo: Sequence[Checked],
     folder: GridFolder,
-    has_gpus: bool,
-) -> Iterator[Job]:
+    workers: Workers,
+) -> Sequence[Job]:
+    """Return the work on runs; refuse what could never be done."""
     deadline = time.time() + 60.0 * cmd.minutes if cmd.minutes else None
-    for checked in todo:
-        plan, train = checked.plan, checked.cmd
-        gpus = gpu_share(cmd, train, has_gpus)
-        yield Job(
-            name=plan.name,
-            folder=str(folder.run(plan.name)),
-            log=str(folder.log(plan.name)),
-            config=to_toml({k: v for k, v in plan.settings.items() if k != "device"}),
+    has_gpus = workers.largest()[0] > 0.0
+    jobs = [
+        Job(
+            name=(name := checked.plan.name),
+            folder=str(folder.run(name)),
+            log=str(folder.log(name)),
+            config=to_toml({**checked.plan.settings_in(folder.path), "device": None}),
             groups=checked.groups,
             budget=checked.budget,
-            device=train.device,
-            catalogue=str(train.catalogue) if train.catalogue else None,
+            device=checked.cmd.device,
+            catalogue=str(own) if (own := checked.cmd.catalogue) else None,
             evaluate=study.evaluate,
             cwd=os.getcwd(),
             cpus=cmd.cpus,
-            gpus=gpus,
+            gpus=gpu_share(cmd, checked.cmd, has_gpus),
             deadline=deadline,
             away=cmd.bring_back,
         )
+        for checked in todo
+    ]
+    check_resources(workers, jobs)
+    return jobs

@@ -1,11 +1,13 @@
 """Runs of a study as `horizon grid` sees them before they run: checked, and their cost."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
+from horizon_rl import robots
 from horizon_rl.cli import train_flags
 from horizon_rl.cli.common import read_catalogue
 from horizon_rl.cli.grid_flags import GridCmd
@@ -14,12 +16,17 @@ from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.cost import estimate_cost, measure_speed
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.local import capacity, gpu_names
+from horizon_rl.grid.marks import REACHED
 from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
+from horizon_rl.policies.shipped import find_checkpoint
+from horizon_rl.robots.bodies import is_mjcf
 from horizon_rl.runs.budget import Budget
+from horizon_rl.runs.paths import has_run
 from horizon_rl.show.numbers import show_count, show_duration
 from horizon_rl.support.cores import count_cores
 from horizon_rl.support.errors import InputError
 from horizon_rl.training.config import widened_groups
+from horizon_rl.training.start import find_start
 
 OWN = ("run", "resume", "trust", "table", "wandb")
 """Flags of `horizon train` that a study cannot give: they are the grid's."""
@@ -38,26 +45,41 @@ class Checked:
         return Budget(steps=self.cmd.cfg.steps, minutes=self.cmd.cfg.minutes)
 
 
-def check_runs(study: StudyFile, source: str) -> tuple[Checked, ...]:
-    """Expand a study, and read every run's settings as `horizon train` would."""
+def check_runs(
+    study: StudyFile, source: str, grid: Path = Path()
+) -> tuple[Checked, ...]:
+    """Expand a study, and read every run's settings as `horizon train` would.
+
+    Args:
+        study: The study.
+        source: Its file.
+        grid: Its folder.
+    """
 
     @cache
     def group_names(catalogue: str | None) -> tuple[str, ...]:
         return read_catalogue(Path(catalogue) if catalogue else None).names
 
     read: dict[str, Checked] = {}
-    found = []
+    found: dict[tuple, Checked] = {}
     for plan in expand(study, group_names):
         # Seeds of a cell are read once: they differ in nothing else. Not as JSON: a
         # setting may be NaN or a date, until it is refused.
         key = repr({k: v for k, v in plan.settings.items() if k != "seed"})
         if key not in read:
             try:
-                read[key] = _read(plan)
+                read[key] = _read(plan, grid)
             except InputError as error:
                 raise InputError(f"{source}: run {plan.name}: {error}") from error
-        found.append(replace(read[key], plan=plan))
-    return tuple(found)
+        checked = replace(read[key], plan=plan)
+        run = plan.method, plan.setting, plan.seed, frozenset(checked.groups)
+        if same := found.get(run):
+            raise InputError(
+                f"{source}: run {plan.name} widens the same groups as {same.plan.name}, "
+                "and is the same run: list them once"
+            )
+        found[run] = checked
+    return tuple(found.values())
 
 
 def choose_runs(runs: Sequence[Checked], only: Sequence[str]) -> Sequence[Checked]:
@@ -70,17 +92,48 @@ def choose_runs(runs: Sequence[Checked], only: Sequence[str]) -> Sequence[Checke
     return found
 
 
-def _read(plan: PlannedRun) -> Checked:
+def _read(plan: PlannedRun, grid: Path) -> Checked:
     for key in OWN:
         if key in plan.settings:
             raise InputError(f"{key} is no setting of a run: a grid has its own")
-    cmd = read_settings(train_flags, TrainCmd, plan.settings)
+    cmd = read_settings(train_flags, TrainCmd, plan.settings_in(grid))
     catalogue = read_catalogue(cmd.catalogue)
     groups = widened_groups(cmd.cfg, catalogue)
     method = cmd.cfg.make_method(catalogue)  # It and `start` refuse what cannot start.
     if not cmd.cfg.teachers:  # They may be runs that are not there yet.
         method.start(groups)
+    if not is_mjcf(name := cmd.cfg.robot) and name not in ("generated", "mixed"):
+        try:
+            robots.load_body(name)
+        except InputError as error:
+            raise InputError(f"{error}; or generated, mixed") from error
     return Checked(plan=plan, cmd=cmd, groups=groups)
+
+
+def check_files(
+    runs: Sequence[Checked], every: Sequence[Checked], folder: GridFolder
+) -> None:
+    """Refuse bodies, starts and teachers that are not there, nor made by other runs."""
+    made = {folder.run(checked.plan.name) for checked in every}
+
+    def is_made(policy: str) -> bool:
+        path = Path(policy).absolute()
+        return not made.isdisjoint((path, *path.parents))
+
+    for checked in runs:
+        name, init, cfg = checked.plan.name, checked.cmd.init, checked.cmd.cfg
+        if has_run(folder.run(name)):
+            continue  # It goes on without its start.
+        try:
+            if is_mjcf(cfg.robot):
+                robots.load_robot(cfg.robot)
+            if init and not is_made(init):
+                find_start(init, cfg.learner)
+            for text in cfg.teachers:
+                if not is_made(teacher := re.sub("@[^@]*=[^@]*$", "", text)):
+                    find_checkpoint(teacher)
+        except InputError as error:
+            raise InputError(f"run {name}: {error}") from error
 
 
 def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
@@ -89,8 +142,9 @@ def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
     from horizon_rl.cli.eval import check, load_suites
 
     plans = {
-        (*plan.flags(checked.groups), *_catalogue_flag(checked))
+        (*plan.flags(checked.groups), *["--catalogue", str(own)] * bool(own))
         for checked in runs
+        for own in [checked.cmd.catalogue]
         for plan in study.evaluate
     }
     for flags in plans:
@@ -98,35 +152,27 @@ def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
         check(cmd, load_suites(cmd))
 
 
-def check_checkpoints(
-    study: StudyFile, runs: Sequence[Checked], *, bring_back: bool
-) -> None:
-    """Refuse runs that delete checkpoints which somebody still needs."""
+def check_settings(cmd: GridCmd, study: StudyFile, runs: Sequence[Checked]) -> None:
+    """Refuse settings that a grid cannot work with, or that leave nothing to evaluate."""
     needs = ["marks evaluate"] * any(plan.marks for plan in study.evaluate)
-    needs += ["--bring-back may be copying"] * bring_back
+    needs += ["--bring-back may be copying"] * cmd.bring_back
+    # An evaluation without marks is at the end.
+    marks = [mark for plan in study.evaluate for mark in plan.marks or (0.0,)]
     for checked in runs:
+        device, steps, problem = checked.cmd.device, checked.budget.steps, ""
         if needs and checked.cmd.cfg.keep_checkpoints:
-            raise InputError(
-                f"run {checked.plan.name}: keep-checkpoints deletes checkpoints that "
-                f"{needs[0]}: leave it out"
+            problem = (
+                f"keep-checkpoints deletes checkpoints that {needs[0]}: leave it out"
             )
-
-
-def check_devices(cmd: GridCmd, runs: Sequence[Checked]) -> None:
-    """Refuse devices that a grid cannot give to a run."""
-    for checked in runs:
-        device, problem = checked.cmd.device, ""
-        if device.startswith("cuda:"):
-            problem = "a grid chooses the GPU; take cuda"
+        elif 0 < steps < REACHED * min(marks, default=0.0):
+            listed = ", ".join(f"{mark:,.0f}" for mark in marks)
+            problem = f"no mark ({listed}) is within its budget of {steps:,} env steps"
+        elif device.startswith("cuda:"):
+            problem = f"device {device}: a grid chooses the GPU; take cuda"
         elif device == "cuda" and cmd.gpus == 0.0:
-            problem = "it needs a share of a GPU, not --gpus 0"
+            problem = "device cuda: it needs a share of a GPU, not --gpus 0"
         if problem:
-            raise InputError(f"run {checked.plan.name}: device {device}: {problem}")
-
-
-def _catalogue_flag(checked: Checked) -> tuple[str, ...]:
-    catalogue = checked.cmd.catalogue
-    return ("--catalogue", str(catalogue)) if catalogue else ()
+            raise InputError(f"run {checked.plan.name}: {problem}")
 
 
 def print_cost(
@@ -140,12 +186,10 @@ def print_cost(
     lines = []
     for checked in runs:
         budget = checked.budget
-        steps = (
-            f"{budget.steps:,} env steps" if budget.steps else "no limit of env steps"
-        )
+        steps = f"{budget.steps:,}" if budget.steps else "no limit of"
         seconds = budget.left_s(0, 0.0, speed)
         hours = "" if seconds is None else f", {show_duration(seconds)}"
-        lines.append(f"{checked.plan.name:{width}}  {steps}{hours}")
+        lines.append(f"{checked.plan.name:{width}}  {steps} env steps{hours}")
     cost = estimate_cost([checked.budget for checked in runs], speed)
     lines.append(f"{len(runs)} runs, {show_count(cost.env_steps)} env steps")
     if cost.unlimited:

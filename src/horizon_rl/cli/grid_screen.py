@@ -1,32 +1,20 @@
 """What `horizon grid` shows while it runs: a board in a terminal, else lines."""
 
-import os
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from rich.live import Live
 
 from horizon_rl.cli.common import Terminal
+from horizon_rl.cli.printing import printing_may_fail
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.runs.summary import RunSummary
 from horizon_rl.show.grid_board import GridProgress, grid_board, progress_line
 from horizon_rl.support.errors import InputError
 
 DRAW_EVERY_S = 1.0
-
-
-@contextmanager
-def printing_may_fail() -> Iterator[None]:
-    """Go on unseen where nothing can be printed: a full disk, a pipe nobody reads."""
-    try:
-        yield
-        print(end="", flush=True)
-    except OSError:
-        # What is still buffered would fail again, at the latest when Python exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class GridScreen:

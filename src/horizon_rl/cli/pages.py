@@ -32,6 +32,8 @@ class PagesCmd:
 
 
 def run(cmd: PagesCmd) -> None:
+    if not cmd.pages:
+        raise InputError("name at least one page: PAGE.md")
     with needs_extra("train"):
         from horizon_rl.show.pages import draw_figures, fill_page
     from horizon_rl.support.reading import read_text

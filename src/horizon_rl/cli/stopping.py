@@ -5,11 +5,12 @@ with, so its exit code says: run the same again.
 """
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import Any
+
+from horizon_rl.cli.printing import complain
 
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 75
 """Of a shell after Ctrl-C, and EX_TEMPFAIL of sysexits.h, which asks for another try."""
@@ -52,7 +53,7 @@ def graceful_stop(
         for which, handler in before.items():
             signal.signal(which, handler)
         if speaks:
-            print(f"\n{words}; Ctrl-C again stops at once", file=sys.stderr)
+            complain(f"\n{words}; Ctrl-C again stops at once")
 
     with _handled(dict.fromkeys(before, ask)):
         yield request

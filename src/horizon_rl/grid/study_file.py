@@ -108,7 +108,11 @@ class PlannedRun:
     setting: str
     seed: int
     settings: dict[str, Any]
-    """As a file of `horizon train` has them."""
+    """As a file of `horizon train` has them, but for `{grid}`: see `settings_in`."""
+
+    def settings_in(self, grid: Path) -> dict[str, Any]:
+        """Return its settings where that is the study's folder."""
+        return _fill_in(self.settings, "{grid}", str(grid))
 
 
 def load_study(path: Path) -> StudyFile:
@@ -154,7 +158,8 @@ def expand(
             axes |= {k: other[k] for k in AXES if k in other}
             settings: dict[str, Any] = {}
             for part in parts:
-                settings = merge(settings, _without_axes(part))
+                plain = {k: v for k, v in part.items() if k not in AXES}
+                settings = merge(settings, plain)
             names = group_names(settings.get("catalogue"))
             for groups in _groups(axes["groups"], names) or ("",):
                 for seed in axes["seeds"]:
@@ -195,17 +200,17 @@ def _plan(
         groups=groups,
         setting=setting,
         seed=seed,
-        settings=_fill_in({**settings, **own}, str(seed)),
+        settings=_fill_in({**settings, **own}, "{seed}", str(seed)),
     )
 
 
-def _fill_in(value: Any, seed: str) -> Any:
-    """Put the seed where texts say so: teachers, or a start, of the same seed."""
+def _fill_in(value: Any, key: str, text: str) -> Any:
+    """Put a text where texts have its key: teachers, or a start, of the same seed."""
     if isinstance(value, str):
-        return value.replace("{seed}", seed)
+        return value.replace(key, text)
     if isinstance(value, Mapping):
-        return {key: _fill_in(inner, seed) for key, inner in value.items()}
-    return [_fill_in(x, seed) for x in value] if isinstance(value, list) else value
+        return {name: _fill_in(inner, key, text) for name, inner in value.items()}
+    return [_fill_in(x, key, text) for x in value] if isinstance(value, list) else value
 
 
 def _groups(asked: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
@@ -223,7 +228,3 @@ def _check_part(key: str, table: Mapping[str, Any]) -> None:
         raise FieldError("seeds are a list, as in seeds = [0, 1, 2]", ("seed",))
     if axes := {axis: table[axis] for axis in AXES if axis in table}:
         decode_value(StudyFile, axes)
-
-
-def _without_axes(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if key not in AXES}
