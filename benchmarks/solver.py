@@ -43,11 +43,12 @@ class Tuned(GpuBackend):
 
     setting: tuple[int, int, bool, float] = SETTINGS[0]
 
-    def _make_model(self, iterations: int, ls_iterations: int) -> None:
-        iterations, ls_iterations, loops, tolerance = self.setting
-        super()._make_model(iterations, ls_iterations)
-        self._model.opt.graph_conditional = loops
-        self._model.opt.tolerance.fill_(tolerance)
+    def _make_model(self) -> None:
+        super()._make_model()
+        option = self._model.opt
+        option.iterations, option.ls_iterations, loops, tolerance = self.setting
+        option.graph_conditional = loops
+        option.tolerance.fill_(tolerance)
 
 
 def draw(n: int, level: float, seed: int) -> Pool:

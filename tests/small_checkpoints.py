@@ -25,7 +25,8 @@ def make_checkpoint(tmp_path):
     from tensordict import TensorDict
 
     from horizon_rl.learning import LearnerCfg, MlpCfg, TransformerCfg, build_actor
-    from horizon_rl.learning.checkpoint import CheckpointRecord, save_checkpoint
+    from horizon_rl.learning.checkpoint import CheckpointRecord, fill_checkpoint
+    from horizon_rl.support.durable import write_directory
     from horizon_rl.support.records import encode
     from horizon_rl.task import TaskCfg
 
@@ -52,7 +53,7 @@ def make_checkpoint(tmp_path):
         )
         path = path or tmp_path / f"{kind}-{seed}-{width}-{action_scale}"
         tensors = {f"actor.{name}": x for name, x in actor.state_dict().items()}
-        save_checkpoint(path, tensors, record)
+        write_directory(path, lambda aside: fill_checkpoint(aside, tensors, record))
         return path
 
     return make

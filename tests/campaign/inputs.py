@@ -135,7 +135,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
 
     def planned() -> Any:
         study = load_study(grid)
-        check_evaluations(study, check_runs(study, str(grid)))
+        check_evaluations(study, check_runs(study, str(grid), folder / "grid"))
         # What it would cost, and nothing is written.
         return run_command("grid", grid, "--dry-run", "--out", folder / "grid")
 

@@ -119,7 +119,8 @@ def test_outcomes_are_plain_numbers_whatever_they_came_as():
 
 
 def test_columns_without_episodes_are_plain_too():
-    found: Any = Outcomes(row=(), length=(), tracking_error=(), values=np.zeros((0, 3)))
+    none: Any = np.zeros((0, 3))
+    found = Outcomes(row=(), length=(), tracking_error=(), values=none)
     assert found.values == () and "values" in dumps(encode(found))
 
 

@@ -1,6 +1,4 @@
 """Which scenarios statics alone makes impossible, against torques worked out by hand."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from dataclasses import replace
 

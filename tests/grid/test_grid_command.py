@@ -15,6 +15,7 @@ pytest.importorskip("mujoco", reason="needs the extra train")
 from horizon_rl.cli import main
 from horizon_rl.grid.folder import Asked, GridFolder
 from horizon_rl.grid.job import Ended, Job, Message
+from run_files import stop
 
 STUDY = """
 seeds = [0, 1]
@@ -184,12 +185,18 @@ def test_runs_that_all_differ_are_read_in_a_millisecond_each(study, capsys):
         (
             '[methods.distill]\nteachers = ["{grid}/runs/wide_s{seed}@mass=1"]',
             (),
-            "run distill_s0: no checkpoint '[^ @]*/out/runs/wide_s0'",
+            "run distill_s0: no checkpoint 'out/runs/wide_s0'",
         ),
         (
-            "[methods.paper]\nsteps = 0\n[[evaluate]]\nmarks = [1e8, 3e4]",
+            'init = "{grid}/runs/horizon_s{seed}"',
+            ("--bring-back", "--address", "auto"),
+            "run fixed_s0: {grid}: with --bring-back, nodes do not have that folder",
+        ),
+        (
+            # A phase has 6 x 384 steps, and 72 x 50 of probes: 30,904 < 0.9 x 35,000.
+            "[methods.paper]\nsteps = 0\n[[evaluate]]\nmarks = [1e8, 35e3]",
             (),
-            r"run horizon_s0: no mark \(100,000,000, 30,000\) .* budget of 25,000",
+            r"run horizon_s0: its 25,000 .* before any mark \(100,000,000, 35,000\)",
         ),
         (
             '[methods.paper]\ngroups = ["mass,com", "full", "com,mass"]',
@@ -245,13 +252,35 @@ def test_a_run_that_has_begun_does_without_its_start(study):
     assert main(["grid", str(study), "--dry-run"]) == 0
 
 
+def test_a_run_that_goes_on_needs_its_robots_file(study, capsys):
+    study.write_text(STUDY.replace("[train]", '[train]\nrobot = "my.xml"'))
+    for seed in (0, 1):
+        for method in ("horizon", "fixed"):
+            stop(Path(f"logs/grid/mine/runs/{method}_s{seed}"))
+    assert main(["grid", str(study), "--dry-run"]) == 2
+    assert "run horizon_s0: my.xml: no such file" in capsys.readouterr().err
+    # Those whose budget is spent do not go on.
+    study.write_text(study.read_text().replace("[train]", "[train]\nsteps = 1"))
+    assert main(["grid", str(study), "--dry-run"]) == 0
+
+
+def test_a_teacher_of_many_runs_is_looked_for_once(study, monkeypatch):
+    looked: list[str] = []
+    for module in ("cli.grid_plan", "training.start"):
+        monkeypatch.setattr(f"horizon_rl.{module}.find_checkpoint", looked.append)
+    teachers = '[methods.distill]\nteachers = ["core", "core@mass=0.5"]'
+    study.write_text(f'{STUDY}init = "base"\n{teachers}\n')
+    assert main(["grid", str(study), "--dry-run"]) == 0
+    assert looked == ["base", "core"]
+
+
 def test_files_of_a_cluster_need_not_be_here(study, capsys):
     files = 'robot = "my.xml"\ninit = "mine"\n[methods.distill]\nteachers = ["later"]'
     study.write_text(f"{STUDY}{files}\n")
     assert main(["grid", str(study), "--dry-run", "--address", "auto"]) == 0
 
 
-@pytest.mark.parametrize("more", ["marks = [1e8, 27e3]", "[[evaluate]]\nmarks = [1e8]"])
+@pytest.mark.parametrize("more", ["marks = [1e8, 30e3]", "[[evaluate]]\nmarks = [1e8]"])
 def test_a_run_that_is_evaluated_once_is_enough(more, study, capsys):
     study.write_text(f'{STUDY}[[evaluate]]\ncolumns = ["all"]\n{more}\n')
     assert main(["grid", str(study), "--dry-run"]) == 0
@@ -268,7 +297,8 @@ def test_runs_are_told_where_the_studys_folder_is(study, monkeypatch):
     study.write_text(f'{STUDY}init = "{{grid}}/runs/horizon_s{{seed}}"\n')
     assert main(["grid", str(study), "--out", "out"]) == 0
     for seed in (0, 1):
-        name, place = f"fixed_s{seed}", Path.cwd() / f"out/runs/horizon_s{seed}"
+        # Not absolute: the whole may be moved.
+        name, place = f"fixed_s{seed}", f"out/runs/horizon_s{seed}"
         assert f'init = "{place}"' in told[name]
         assert f'init = "{place}"' in Path(f"out/settings/{name}.toml").read_text()
 

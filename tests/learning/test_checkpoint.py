@@ -10,10 +10,10 @@ from horizon_rl.learning.checkpoint import (
     RECORD,
     WEIGHTS,
     CheckpointRecord,
+    fill_checkpoint,
     load_checkpoint,
-    save_checkpoint,
 )
-from horizon_rl.support.durable import SUMS
+from horizon_rl.support.durable import SUMS, write_directory
 from horizon_rl.support.errors import InputError
 
 RECORD_OF = CheckpointRecord(
@@ -29,8 +29,9 @@ RECORD_OF = CheckpointRecord(
 @pytest.fixture
 def path(tmp_path):
     tensors = {"x": torch.arange(6.0).reshape(2, 3), "count": torch.tensor(4)}
-    save_checkpoint(tmp_path / "checkpoint", tensors, RECORD_OF)
-    return tmp_path / "checkpoint"
+    folder = tmp_path / "checkpoint"
+    write_directory(folder, lambda aside: fill_checkpoint(aside, tensors, RECORD_OF))
+    return folder
 
 
 def test_round_trip_is_exact(path):

@@ -3,8 +3,6 @@
 Nothing here uses the pool's machinery: bodies are compiled apart, and parameters are
 applied by scalar code that follows the table in docs/physics.md.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

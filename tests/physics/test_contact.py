@@ -2,8 +2,6 @@
 
 The robot is rigid, so that its legs neither fold nor spring.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

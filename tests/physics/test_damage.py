@@ -1,8 +1,5 @@
 """Damage: what an intervention builds into a body, drawn per instance into a sound one."""
 
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
-
 import numpy as np
 import pytest
 import torch

@@ -2,8 +2,6 @@
 
 Without a GPU the same kernels run on Warp's CPU device.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

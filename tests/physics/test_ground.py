@@ -1,6 +1,4 @@
 """Another ground is a value of its own: robots start on it and are measured from it."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from dataclasses import dataclass

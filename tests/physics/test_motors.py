@@ -1,6 +1,4 @@
 """Motors: PD response, effort, and the torque that speed leaves."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from dataclasses import replace
 

@@ -1,6 +1,4 @@
 """Pools: starts, derived constants, exact values, and what may share a batch."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import copy
 from dataclasses import fields, replace

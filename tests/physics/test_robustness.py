@@ -1,6 +1,4 @@
 """Thousands of random worlds: all valid, none able to trouble another."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from dataclasses import fields
 

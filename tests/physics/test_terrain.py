@@ -1,6 +1,4 @@
 """Rough ground: heights, starts, slides, and the batch against MuJoCo itself."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from dataclasses import dataclass, replace

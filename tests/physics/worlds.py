@@ -1,6 +1,4 @@
 """Worlds for experiments: exact parameters, rigid robots, starts in the air."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import copy
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,4 @@
 """What `horizon export` writes, and when it refuses to."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import json
 import sys

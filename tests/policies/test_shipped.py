@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("torch")
 
+from tools.pack import pack_model
+
 from horizon_rl.cli import main
 from horizon_rl.cli.models import _highlights
 from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
@@ -23,7 +25,6 @@ from horizon_rl.evaluation.studies.recheck import recheck
 from horizon_rl.evaluation.suite_file import load_suite
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.policies.load import load_policy
-from horizon_rl.policies.pack import pack_model
 from horizon_rl.policies.shipped import (
     RUN,
     find_checkpoint,

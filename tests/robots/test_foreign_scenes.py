@@ -19,8 +19,13 @@ from horizon_rl.support.errors import InputError  # noqa: E402
 
 OWN = (Path(__file__).parents[2] / "examples/own_robot.xml").read_text()
 WORLD, END, TRUNK = "<worldbody>", "</mujoco>", '<geom type="box" size="0.24'
+TRUNK_BODY = '<body name="trunk" '
 TOE, JOINT, FREE = '<geom name="lf_toe" class', 'armature="0.008"', "<freejoint/>"
 HFIELD = '<asset><hfield name="h" nrow="2" ncol="2" size="5 5 0.1 0.1"/></asset>'
+TENDON = (
+    '<tendon><fixed name="t" {}><joint joint="left_front_knee" coef="1"/>'
+    '<joint joint="left_front_hip" coef="-1"/></fixed></tendon></mujoco>'
+)
 BALL = '<body pos="3 0 1"><freejoint/><geom type="sphere" size="0.1"/></body>'
 
 
@@ -81,12 +86,14 @@ def test_obstacles_make_way_for_our_ground(ground, changed):
     assert robot.left_out == ("solid geoms around it: 1 hfield, 2 box",)
 
 
-def test_our_physics_takes_the_place_of_the_files(changed, capsys):
+@pytest.mark.parametrize("ground", [FLAT, TERRAIN], ids=["plane", "terrain"])
+def test_our_physics_takes_the_place_of_the_files(ground, changed, capsys):
     air = '<option gravity="0 0 -1.62" wind="5 0 0" density="1.2" viscosity="0.1">'
     flags = '<flag contact="disable" eulerdamp="disable" multiccd="enable"/></option>'
     texts = {"WORLD": f"{air}{flags}<worldbody>", "JOINT": 'stiffness="50"'}
     path = changed(**texts)
-    robot, ours = load_mjcf(path), build_robot(load_preset("go2"))
+    robot = load_mjcf(path, ground=ground)
+    ours = build_robot(load_preset("go2"), ground)
     for name in dir(ours.model.opt):
         if not name.startswith("_") and name != "timestep":
             found, usual = (getattr(r.model.opt, name) for r in (robot, ours))
@@ -98,6 +105,42 @@ def test_our_physics_takes_the_place_of_the_files(changed, capsys):
         "left out gravity 0 0 -1.62; wind 5 0 0; density 1.2; viscosity 0.1; "
         "joint springs up to 50 N m/rad" in said
     )
+
+
+@pytest.mark.parametrize(
+    ("texts", "field", "said"),
+    [
+        (
+            {"TRUNK_BODY": '<body name="trunk" gravcomp="1" '},
+            "body_gravcomp",
+            "gravity compensation up to 1",
+        ),
+        (
+            {"JOINT": 'stiffness="0 30 0"'},
+            "jnt_stiffnesspoly",
+            "polynomial joint springs up to 30",
+        ),
+        (
+            {"TOE": '<geom name="lf_toe" adhesion="9" class'},
+            "geom_adhesion",
+            "adhesion up to 9 N",
+        ),
+        (
+            {"TOE": '<geom name="lf_toe" surfacevel="0.5 0 0 0 0 0" class'},
+            "geom_surfacevel",
+            "surface velocities up to 0.5",
+        ),
+    ],
+    ids=["weightless", "springs", "sticky", "tracks"],
+)
+def test_what_moves_a_robot_in_its_file_is_left_out_and_said(
+    texts, field, said, changed
+):
+    path = changed(**texts)
+    assert getattr(mujoco.MjModel.from_xml_path(str(path)), field).any()
+    robot = load_mjcf(path)
+    assert not getattr(robot.model, field).any()
+    assert robot.left_out == (said,)
 
 
 def test_nothing_is_said_of_a_robot_alone(changed, capsys):
@@ -157,9 +200,32 @@ def test_what_keeps_a_robot_from_moving_freely_is_refused(texts, message, change
         load_mjcf(changed(**texts))
 
 
-def test_a_tie_that_is_off_does_not_matter(changed):
-    weld = '<equality><weld body1="trunk" active="false"/></equality></mujoco>'
-    assert load_mjcf(changed(END=weld)).left_out == ()
+@pytest.mark.parametrize(
+    ("attributes", "effect"),
+    [
+        ('stiffness="100"', "stiffness"),
+        ('stiffness="0 100 0"', "stiffness"),
+        ('damping="5"', "damping"),
+        ('frictionloss="1"', "frictionloss"),
+        ('armature="0.1"', "armature"),
+        ('range="-0.1 0.1"', "limited"),
+    ],
+)
+def test_a_tendon_that_acts_is_refused(attributes, effect, changed):
+    with pytest.raises(InputError, match=f"tendon 't' .{effect}. ties the robot"):
+        load_mjcf(changed(END=TENDON.format(attributes)))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        '<equality><weld body1="trunk" active="false"/></equality></mujoco>',
+        TENDON.format(""),
+    ],
+    ids=["weld", "tendon"],
+)
+def test_a_tie_that_is_off_does_not_matter(end, changed):
+    assert load_mjcf(changed(END=end)).left_out == ()
 
 
 def test_a_small_geom_at_the_end_of_a_calf_is_a_foot(changed, tmp_path):
@@ -176,5 +242,5 @@ def test_a_shank_is_no_foot(changed, tmp_path):
     solid = 'fromto="0 0 0 0 0 -0.22" mass="0.2"'
     text = text.replace(f'{solid} contype="0" conaffinity="0"', solid, 1)
     (tmp_path / "robot.xml").write_text(text)
-    with pytest.raises(InputError, match="or a small geom at the end.*unnamed capsule"):
+    with pytest.raises(InputError, match="or a small geom at the end.*capsule of lf_"):
         load_mjcf(tmp_path / "robot.xml")

@@ -1,6 +1,4 @@
 """What presets look like, and that it is looks only."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
 """Robots that others modelled: found, mapped, or refused with what was found."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -169,8 +170,11 @@ def test_an_explicit_map_serves_names_that_say_nothing(tmp_path):
     path = saved(spec, tmp_path)
     with pytest.raises(InputError, match="has motor0, motor1.*mapped are none"):
         load_mjcf(path)
-    robot = load_mjcf(path, joints=joints)
-    assert robot.qpos_adr.tolist() == list(range(7, 19))
+    saved_map = tmp_path / "map.json"
+    saved_map.write_text(json.dumps(joints))
+    for given in (joints, saved_map, str(saved_map)):
+        robot = load_mjcf(path, joints=given)
+        assert robot.qpos_adr.tolist() == list(range(7, 19))
     with pytest.raises(InputError, match="mapped are hip = motor0, FL_thigh = motor1"):
         load_mjcf(path, joints={"hip": "motor0"} | dict(list(joints.items())[1:]))
     with pytest.raises(InputError, match="mapped are FL_hip = motor99"):
@@ -277,7 +281,7 @@ def test_a1_without_a_foot_is_refused(shared, tmp_path):
     path = tmp_path / "a1.xml"
     path.write_text(re.sub(r'<geom class="foot" />', "", text, count=1))
     with pytest.raises(
-        InputError, match="leg FR has no foot.*found unnamed capsule, unn"
+        InputError, match="leg FR has no foot.*found capsule of FR_calf, capsule of"
     ):
         load_mjcf(path)
 

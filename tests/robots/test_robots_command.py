@@ -60,7 +60,7 @@ def test_an_intervened_robot_is_listed_as_it_is(capsys):
 def test_an_mjcf_file_is_listed_beside_the_presets(capsys, shared):
     pytest.importorskip("mujoco")
     path = shared / "fixtures/unitree_a1/a1_nomesh.xml"
-    out = printed(capsys, name=("a1",), mjcf=(path,), json=True)
+    out = printed(capsys, name=("a1", str(path)), json=True)
     ours, theirs = json.loads(out)["robots"]
     assert theirs["mass_kg"] == pytest.approx(ours["mass_kg"])
     assert theirs["velocity_limit_rad_s"] is None
@@ -161,9 +161,9 @@ def test_a_check_says_what_motors_of_its_own_are(tmp_path, capsys):
         ({"name": ("go3",)}, "unknown robot 'go3': did you mean 'go"),
         ({"name": ("x.urdf",)}, r"unknown robot .*; or an MJCF file, \*\.xml or"),
         ({"name": ("go2+stilt",)}, "did you mean 'stilts'"),
-        ({"mjcf": (Path("gone.xml"),)}, "gone.xml: no such file"),
+        ({"name": ("gone.xml",)}, "gone.xml: no such file"),
         (
-            {"joints": Path("gone.json"), "mjcf": (BACKWARD,)},
+            {"joints": Path("gone.json"), "name": (str(BACKWARD),)},
             "backward_axes.xml: gone.json: needs a JSON object",
         ),
         ({"joints": Path("map.json")}, "--joints needs the MJCF file"),

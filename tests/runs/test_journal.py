@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from evidence import FALLS, GOOD
@@ -229,6 +230,13 @@ def test_file_system_without_locks_is_said_and_used(path, monkeypatch):
     curriculum.tell(GOOD)
     curriculum.close()
     assert len(replay(path).entries) == 7 and not is_locked(path)
+
+
+def test_who_asks_at_the_same_moment_does_not_keep_a_run_from_going_on(path):
+    with open(path, "rb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        Timer(0.1, fcntl.flock, (asking, fcntl.LOCK_UN)).start()
+        Journal(path).close()
 
 
 def test_asking_whether_it_is_locked_neither_locks_nor_reads_it(path):

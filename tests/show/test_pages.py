@@ -332,7 +332,7 @@ def test_page_is_what_its_records_make_of_it(page):
 @pytest.mark.parametrize("file", sorted(COLLECTED), ids=lambda file: file.name)
 def test_records_are_of_the_runs_that_the_study_plans(file, monkeypatch):
     monkeypatch.chdir(ROOT)
-    runs = check_runs(load_study(COLLECTED[file]), file.stem)
+    runs = check_runs(load_study(COLLECTED[file]), file.stem, Path())
     planned = {c.plan.name: loads(dumps(c.plan.settings)) for c in runs}
     for found in read_collected(file):
         assert found["settings"] == planned[found["run"]]

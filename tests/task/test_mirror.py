@@ -1,6 +1,4 @@
 """The mirror against physics: a mirrored robot stays the mirror image of the other."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

@@ -1,6 +1,4 @@
 """Frames: rotations against MuJoCo's own."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

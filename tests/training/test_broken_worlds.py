@@ -1,6 +1,4 @@
 """Worlds whose physics breaks: failures, and counted wherever people look."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import json
 

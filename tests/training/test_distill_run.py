@@ -1,6 +1,7 @@
 """Distillation in the simulator: domains, costs, resume, and who is refused."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,14 @@ def test_a_teacher_that_is_still_being_trained_is_refused(tmp_path, teachers):
     create(taught((com, checkpoint)), tmp_path / "other", PAPER).close()
     going_on.close()
     create(taught((com, mass)), tmp_path / "run", PAPER).close()
+
+
+def test_a_run_called_like_a_shipped_policy_is_not_that_teacher(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    going_on = create(tiny(), Path("core"), PAPER)
+    teacher = load_teacher("core", PAPER, TaskCfg(), PPO.num_steps)
+    assert teacher.source == "core"
+    going_on.close()
 
 
 def test_teachers_are_charged_everywhere(tmp_path, teachers):

@@ -66,8 +66,10 @@ def main(args: list[str] | None = None) -> int:
     """Run the command line `args`; returns the exit code, 2 for bad input."""
     args = sys.argv[1:] if args is None else args
     warnings.showwarning = partial(_show_warning, set())
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is None:  # Closed, as by >&-.
+            setattr(sys, name, open(os.devnull, "w", errors="replace"))
+        elif isinstance(stream, TextIOWrapper):
             # A terminal without Unicode gets question marks, not a traceback.
             stream.reconfigure(errors="replace")
     try:

@@ -12,6 +12,7 @@ with needs_extra("viewer"):
     from horizon_rl.evaluation.success import COLUMN, SEVERITY, SUITE
     from horizon_rl.policies.load import load_policy
     from horizon_rl.robots import REFERENCE, load_robot
+    from horizon_rl.robots.bodies import DRAWN
     from horizon_rl.training.run import Run
     from horizon_rl.viewer import film
     from horizon_rl.viewer.session import Session
@@ -19,8 +20,6 @@ with needs_extra("viewer"):
     from horizon_rl.viewer.studio import Studio
 
 SCENARIO = f"{SUITE}:{COLUMN}@{SEVERITY:g}#0"
-DRAWN = ("generated", "mixed")
-"""Robots of a run that are many bodies: Go2 is filmed for them."""
 SECONDS = 5.0
 CFG = film.MovieCfg(width=480, height=270, fps=film.GIF_FPS)
 

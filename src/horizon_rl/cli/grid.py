@@ -42,7 +42,7 @@ def run(cmd: GridCmd) -> None:
     _check(cmd)
     study = load_study(cmd.study)
     folder = GridFolder(cmd.out or LOGS / "grid" / cmd.study.stem)
-    every = check_runs(study, str(cmd.study), folder.path)
+    every = check_runs(study, str(cmd.study), folder.given)
     runs = choose_runs(every, cmd.only)
     if not cmd.address:  # Nodes of a cluster may have files of their own.
         check_files(runs, every, folder)
@@ -57,7 +57,7 @@ def run(cmd: GridCmd) -> None:
                 _make_jobs(cmd, study, runs, folder, workers)
         return
     with folder.hold():
-        settings = {c.plan.name: c.plan.settings_in(folder.path) for c in runs}
+        settings = {c.plan.name: c.plan.settings_in(folder.given) for c in runs}
         folder.write_settings(settings)
         todo = [c for c in runs if not folder.is_done(c.plan.name, _ask(c, study))]
         progress = GridProgress(len(runs), len(runs) - len(todo))
@@ -206,7 +206,7 @@ def _make_jobs(
             name=(name := checked.plan.name),
             folder=str(folder.run(name)),
             log=str(folder.log(name)),
-            config=to_toml({**checked.plan.settings_in(folder.path), "device": None}),
+            config=to_toml({**checked.plan.settings_in(folder.given), "device": None}),
             groups=checked.groups,
             budget=checked.budget,
             device=checked.cmd.device,

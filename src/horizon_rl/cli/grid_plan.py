@@ -1,11 +1,11 @@
 """Runs of a study as `horizon grid` sees them before they run: checked, and their cost."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from horizon_rl import robots
 from horizon_rl.cli import train_flags
@@ -15,11 +15,13 @@ from horizon_rl.cli.parse import parse, read_settings
 from horizon_rl.cli.train_flags import TrainCmd
 from horizon_rl.grid.cost import estimate_cost, measure_speed
 from horizon_rl.grid.folder import GridFolder
+from horizon_rl.grid.job import is_finished
 from horizon_rl.grid.local import capacity, gpu_names
 from horizon_rl.grid.marks import REACHED
 from horizon_rl.grid.study_file import PlannedRun, StudyFile, expand
+from horizon_rl.learning import LearnerCfg
 from horizon_rl.policies.shipped import find_checkpoint
-from horizon_rl.robots.bodies import is_mjcf
+from horizon_rl.robots.bodies import check_robot, is_mjcf
 from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.paths import has_run
 from horizon_rl.show.numbers import show_count, show_duration
@@ -45,16 +47,8 @@ class Checked:
         return Budget(steps=self.cmd.cfg.steps, minutes=self.cmd.cfg.minutes)
 
 
-def check_runs(
-    study: StudyFile, source: str, grid: Path = Path()
-) -> tuple[Checked, ...]:
-    """Expand a study, and read every run's settings as `horizon train` would.
-
-    Args:
-        study: The study.
-        source: Its file.
-        grid: Its folder.
-    """
+def check_runs(study: StudyFile, source: str, grid: Path) -> tuple[Checked, ...]:
+    """Expand a study, and read every run's settings as `horizon train` would."""
 
     @cache
     def group_names(catalogue: str | None) -> tuple[str, ...]:
@@ -102,11 +96,7 @@ def _read(plan: PlannedRun, grid: Path) -> Checked:
     method = cmd.cfg.make_method(catalogue)  # It and `start` refuse what cannot start.
     if not cmd.cfg.teachers:  # They may be runs that are not there yet.
         method.start(groups)
-    if not is_mjcf(name := cmd.cfg.robot) and name not in ("generated", "mixed"):
-        try:
-            robots.load_body(name)
-        except InputError as error:
-            raise InputError(f"{error}; or generated, mixed") from error
+    check_robot(cmd.cfg.robot)
     return Checked(plan=plan, cmd=cmd, groups=groups)
 
 
@@ -116,22 +106,26 @@ def check_files(
     """Refuse bodies, starts and teachers that are not there, nor made by other runs."""
     made = {folder.run(checked.plan.name) for checked in every}
 
-    def is_made(policy: str) -> bool:
+    @cache  # Whole journals are read for it.
+    def check(find: Callable[..., Any], policy: str, *args: LearnerCfg) -> None:
         path = Path(policy).absolute()
-        return not made.isdisjoint((path, *path.parents))
+        if made.isdisjoint((path, *path.parents)):
+            find(policy, *args)
 
     for checked in runs:
         name, init, cfg = checked.plan.name, checked.cmd.init, checked.cmd.cfg
-        if has_run(folder.run(name)):
-            continue  # It goes on without its start.
         try:
-            if is_mjcf(cfg.robot):
+            run = folder.read_sound(name) if is_mjcf(cfg.robot) else None
+            if is_mjcf(cfg.robot) and not is_finished(run, checked.budget):
                 robots.load_robot(cfg.robot)
-            if init and not is_made(init):
-                find_start(init, cfg.learner)
+            if has_run(folder.run(name)):
+                continue  # It goes on without its start.
+            if init:
+                check(find_start, init, cfg.learner)
             for text in cfg.teachers:
-                if not is_made(teacher := re.sub("@[^@]*=[^@]*$", "", text)):
-                    find_checkpoint(teacher)
+                from horizon_rl.policies.teachers import split_teacher  # Takes seconds.
+
+                check(find_checkpoint, split_teacher(text)[0])
         except InputError as error:
             raise InputError(f"run {name}: {error}") from error
 
@@ -159,20 +153,25 @@ def check_settings(cmd: GridCmd, study: StudyFile, runs: Sequence[Checked]) -> N
     # An evaluation without marks is at the end.
     marks = [mark for plan in study.evaluate for mark in plan.marks or (0.0,)]
     for checked in runs:
-        device, steps, problem = checked.cmd.device, checked.budget.steps, ""
-        if needs and checked.cmd.cfg.keep_checkpoints:
+        plan, cfg, device = checked.plan, checked.cmd.cfg, checked.cmd.device
+        # A phase that was begun is finished.
+        reach = cfg.steps + cfg.iterations * cfg.steps_per_iteration
+        reach, problem = reach + cfg.num_probed * cfg.task.max_steps, ""
+        if needs and cfg.keep_checkpoints:
             problem = (
                 f"keep-checkpoints deletes checkpoints that {needs[0]}: leave it out"
             )
-        elif 0 < steps < REACHED * min(marks, default=0.0):
+        elif cfg.steps and reach < REACHED * min(marks, default=0.0):
             listed = ", ".join(f"{mark:,.0f}" for mark in marks)
-            problem = f"no mark ({listed}) is within its budget of {steps:,} env steps"
+            problem = f"its {cfg.steps:,} env steps end before any mark ({listed})"
+        elif cmd.bring_back and plan.settings_in(Path()) != plan.settings:
+            problem = "{grid}: with --bring-back, nodes do not have that folder"
         elif device.startswith("cuda:"):
             problem = f"device {device}: a grid chooses the GPU; take cuda"
         elif device == "cuda" and cmd.gpus == 0.0:
             problem = "device cuda: it needs a share of a GPU, not --gpus 0"
         if problem:
-            raise InputError(f"run {checked.plan.name}: {problem}")
+            raise InputError(f"run {plan.name}: {problem}")
 
 
 def print_cost(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import tyro
@@ -32,8 +32,6 @@ class RobotsCmd:
     name: tyro.conf.Positional[tuple[str, ...]] = ()
     """Robots to show, all without it: names, `go2+stilts` is one after an intervention;
     or MJCF files, which are imported and checked."""
-    mjcf: Annotated[tuple[Path, ...], tyro.conf.UseAppendAction] = ()
-    """MJCF file of a quadruped to import and check, as a name; repeat it for several."""
     joints: Path | None = None
     """JSON file that maps FL_hip .. RR_calf to the MJCF file's joint names. Without it
     mine.joints.json, beside mine.xml, is used if it is there, by all commands."""
@@ -46,7 +44,7 @@ class RobotsCmd:
 def run(cmd: RobotsCmd) -> None:
     if cmd.picture:
         check_file("--picture", cmd.picture, ".png")
-    files = [*(Path(name) for name in cmd.name if is_mjcf(name)), *cmd.mjcf]
+    files = [Path(name) for name in cmd.name if is_mjcf(name)]
     bodies = [robots.load_body(name) for name in cmd.name if not is_mjcf(name)]
     if not bodies and not files:
         bodies = [robots.load_preset(name) for name in robots.preset_names()]

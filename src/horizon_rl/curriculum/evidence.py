@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -199,15 +199,10 @@ class Episodes:
 
     def take(self, ids: np.ndarray) -> "Episodes":
         """Return some of the episodes."""
-        return Episodes(
-            self.start[ids],
-            self.length[ids],
-            self.tracking_error[ids],
-            None if self.row is None else self.row[ids],
-            None if self.returns is None else self.returns[ids],
-            None if self.values is None else self.values[ids],
-            None if self.world is None else self.world[ids],
-        )
+        known = {
+            name: column for name, column in vars(self).items() if column is not None
+        }
+        return replace(self, **{name: column[ids] for name, column in known.items()})
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class LeapCfg(Bounded):
     """Least gain of the mean level that is worth a leap."""
     rungs: Annotated[tuple[Share, ...], Within(1, 100)] = (0.1, 0.25, 0.5, 1.0)
     """Scouted levels, as shares of the way from the candidate to the limit."""
-    keep: tuple[Share, ...] = (0.75, 0.5, 0.25)
+    keep: Annotated[tuple[Share, ...], Within(0, 100)] = (0.75, 0.5, 0.25)
     """Shares of a leap that may be kept where it stalls, the furthest first; none: the
     whole leap or nothing."""
     retry: Share = 0.5

@@ -7,8 +7,6 @@ default crouch to nearly straight legs, feet shifted forward, back and sideways.
 bound for those who walk: a robot that lies on its thighs is not held by its feet, and
 may still succeed where the command is to stand.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from dataclasses import dataclass
 from itertools import product

@@ -69,12 +69,8 @@ def make_record(
 ) -> dict[str, Any]:
     """Put a run and its evaluations into a record, as plain data.
 
-    Args:
-        plan: The run as the study has it.
-        run: Its files.
-        evaluations: As `horizon eval --json` writes them, each with `mark` and
-            `env_steps`; in the record their policy is the run's cell.
-        finished: Whether it is at its end.
+    Evaluations are as `horizon eval --json` writes them, each with `mark` and
+    `env_steps`; in the record their policy is the run's cell.
     """
     state, journal = run.journal.state, run.journal
     return {

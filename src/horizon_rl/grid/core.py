@@ -106,11 +106,7 @@ def search_core(
 ) -> CoreSearch:
     """Put the records of experts, pairs and full runs into the matrix.
 
-    Args:
-        records: Of one method and setting, one of every group, pair and seed.
-        severity: At which columns were evaluated.
-        draw: On which scenarios.
-        suite: In which suite.
+    They are of one method and setting, one of every group, pair and seed.
     """
     names = max((tuple(r["groups"]) for r in records), key=len)
     # A run of the core may go on: the rule does without it.

@@ -67,11 +67,9 @@ def check_resources(workers: Workers, jobs: Sequence[Job]) -> None:
 
 
 def should_retry(deaths: Sequence[int], retries: int) -> bool:
-    """Decide whether a run that died goes on.
+    """Decide whether a run goes on that had judged so many phases at each of its deaths.
 
-    Args:
-        deaths: How many phases it had judged at each of its deaths.
-        retries: How often it may die without judging a phase in between.
+    It may die `retries` times without judging a phase in between.
     """
     return sum(phases == deaths[-1] for phases in deaths) <= retries
 

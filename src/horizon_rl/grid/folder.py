@@ -57,7 +57,8 @@ class GridFolder:
     """The folder that a grid keeps everything in."""
 
     def __init__(self, path: Path):
-        self.path = path.absolute()
+        # Settings name it as it was given: they stay the same where all of it is moved.
+        self.given, self.path = path, path.absolute()
 
     def run(self, name: str) -> Path:
         return self.path / "runs" / name

@@ -106,12 +106,9 @@ def run_job(
     files: bytes | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Message]:
-    """Train or resume, then evaluate.
+    """Train or resume, then evaluate; one that is stopped ends after its iteration.
 
-    Args:
-        job: The run.
-        files: Its files so far, where the job is `away`.
-        is_stopped: Whether to stop: the run ends after its iteration, unevaluated.
+    `files` are the run's so far, where the job is `away`.
     """
     yield Started(socket.gethostname())
     with tempfile.TemporaryDirectory(
@@ -270,10 +267,7 @@ def _size(log: Path) -> int:
 def _reason(code: int, log: Path, begin: int) -> str:
     """Say why a command failed: what killed it, or its complaint, else its last words.
 
-    Args:
-        code: Its exit code.
-        log: What it and those before it said.
-        begin: Where in the log its own words begin.
+    Before `begin`, the log has the words of others.
     """
     if code < 0:
         hint = ", perhaps for lack of memory" * (code == -9)

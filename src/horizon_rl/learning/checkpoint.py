@@ -15,7 +15,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from horizon_rl import __version__
-from horizon_rl.support.durable import write_directory
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import decode, dumps, encode, loads
@@ -56,15 +55,6 @@ class Checkpoint(NamedTuple):
 
     tensors: dict[str, torch.Tensor]
     record: CheckpointRecord
-
-
-def save_checkpoint(
-    path: Path, tensors: Mapping[str, torch.Tensor], record: CheckpointRecord
-) -> str:
-    """Write a checkpoint directory whole or not at all; returns its digest."""
-    return write_directory(
-        path, lambda folder: fill_checkpoint(folder, tensors, record)
-    )
 
 
 def fill_checkpoint(

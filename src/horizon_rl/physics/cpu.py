@@ -1,6 +1,4 @@
 """The reference backend: MuJoCo on all cores, by `mjbatch`, repeatable to the bit."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Set
 from math import isinf
@@ -16,7 +14,7 @@ from horizon_rl.physics.motors import torque_bounds, with_servos
 from horizon_rl.physics.pool import Pool
 from horizon_rl.physics.rates import PHYSICS_STEPS
 from horizon_rl.robots import Robot
-from horizon_rl.robots.engine import silence_engine
+from horizon_rl.robots.scene import silence_engine
 from horizon_rl.support.errors import InputError
 
 RUNAWAY = 500.0

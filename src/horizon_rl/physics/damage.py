@@ -3,8 +3,6 @@
 All of it changes numbers of a compiled body, never its structure: a damaged robot shares a
 batch with sound ones. The robot is not told: default pose and motors' gains stay.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterator
 

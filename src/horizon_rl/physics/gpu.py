@@ -4,8 +4,6 @@ Nothing in `reset`, `push` or `step` waits for the device or runs Python per phy
 step. All work goes to torch's current stream, so that torch and Warp see each other's
 results without waiting. On the device "cpu" the same kernels run one by one: for tests.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -52,8 +50,6 @@ class GpuBackend:
         num_worlds: int,
         device: str | torch.device = "cuda:0",
         *,
-        iterations: int = ITERATIONS,
-        ls_iterations: int = LS_ITERATIONS,
         contacts_per_world: int = 0,
         constraints_per_world: int = 0,
     ):
@@ -63,9 +59,6 @@ class GpuBackend:
             robot: Template of all bodies that the worlds may have.
             num_worlds: How many.
             device: "cuda", "cuda:1", ...; "cpu" runs Warp's kernels on the CPU.
-            iterations: Cap of the solver's iterations. All of them are in the graph;
-                those after a world has converged do nothing but be launched.
-            ls_iterations: Cap of line-search steps.
             contacts_per_world: Room for contacts, which all worlds share; 0: the most
                 that the body can have, so that none is ever lost.
             constraints_per_world: Room for rows of constraints in each world; 0: the
@@ -76,7 +69,6 @@ class GpuBackend:
         self.robot = robot
         self.num_worlds = num_worlds
         self.device = check_device(device)
-        self._caps = iterations, ls_iterations
         self._room = contacts_per_world, constraints_per_world
         self._stream: wp.Stream | None = None
         self._graph: wp.Graph | None = None
@@ -132,7 +124,7 @@ class GpuBackend:
         bounds = wp.from_torch(self.torque_bounds, dtype=wp.vec2)
         self._model.actuator_forcerange = bounds
         option = self._model.opt
-        option.iterations, option.ls_iterations = self._caps
+        option.iterations, option.ls_iterations = ITERATIONS, LS_ITERATIONS
         option.tolerance.fill_(TOLERANCE)
         # A loop in the graph, which ends when all worlds have converged, waits for the
         # device's answer in every round.

@@ -1,6 +1,4 @@
 """The engine's model on the GPU: one row of numbers per world, and room for contacts."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import warnings
 from collections.abc import Iterable, Mapping, Set

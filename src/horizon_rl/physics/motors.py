@@ -1,6 +1,4 @@
 """Motors: PD control inside the engine, and the torque that speed leaves."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import copy
 from typing import Literal

@@ -3,8 +3,6 @@
 A world that resets takes a row of the pool: no model is compiled and no constant is
 computed on the way. A frozen pool is also what an evaluation suite consists of.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -1,6 +1,4 @@
 """How instances stand: how low their geoms reach, and how changed legs tilt the trunk."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import mujoco
 import numpy as np

@@ -1,6 +1,4 @@
 """Longer calves: a rod below each, and the foot below the rod, as stilts are built."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -113,7 +111,8 @@ def _weld_rod(
     # Second moments of mass, integrals of r r^T, add up; moments of inertia follow.
     across = STILT_RADIUS_M**2 / 4.0 * (np.eye(3) - axis)
     rod = across + (added**2 / 12.0)[:, None, None] * axis
-    between = (mass * rod_mass / total)[:, None, None] * _outer(offset)
+    between = offset[:, :, None] * offset[:, None, :]
+    between *= (mass * rod_mass / total)[:, None, None]
     axes = _rotation(fields["body_iquat"][calf])
     own = fields["body_inertia"][calf]
     spread = own.sum(axis=1, keepdims=True) / 2.0 - own
@@ -125,10 +124,6 @@ def _weld_rod(
     fields["body_ipos"][calf] = com + (rod_mass / total)[:, None] * offset
     fields["body_inertia"][calf] = spread.sum(axis=1, keepdims=True) - spread
     fields["body_iquat"][calf] = _quaternion(axes)
-
-
-def _outer(vectors: np.ndarray) -> np.ndarray:
-    return vectors[:, :, None] * vectors[:, None, :]
 
 
 def _rotation(quat: np.ndarray) -> np.ndarray:

@@ -4,8 +4,6 @@ It travels in the file as JSON; docs/deploy.md lists the fields for those who re
 Arrays of twelve are in the order of the joints' names, the order of the action and of
 the observation's joint terms.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from typing import Any
 

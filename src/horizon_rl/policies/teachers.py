@@ -25,27 +25,24 @@ class LoadedTeacher(NamedTuple):
     """What finds exactly these weights again, also after its run has gone on."""
 
 
+def split_teacher(text: str) -> tuple[str, str]:
+    """Return a teacher's policy, and its levels; "" stands for those of its record."""
+    name, at, levels = text.rpartition("@")
+    return (name, levels) if at and "=" in levels else (text, "")
+
+
 def load_teacher(
     text: str, catalogue: Catalogue, task: TaskCfg, num_steps: int
 ) -> LoadedTeacher:
     """Load a teacher by what it is called on the command line.
 
-    Args:
-        text: Shipped policy, run or checkpoint; its domain is what its record says, or
-            levels after an @, as in runs/mine@mass=0.5,com=0.2.
-        catalogue: The run's parameters, which an oracle must know.
-        task: The run's; actions must mean the same in it.
-        num_steps: Steps of a rollout.
-
-    Raises:
-        InputError: It is no policy of ours, or one for another task or catalogue.
+    Its domain is what its record says, or levels after an @: runs/mine@mass=0.5,com=0.2.
+    No policy of ours, or one for another task or catalogue than the run's, is refused.
     """
-    name, at, levels = text.rpartition("@")
-    if not at or "=" not in levels:
-        name, levels = text, ""
-    path = find_checkpoint(name)
-    run = Path(name)
-    if has_run(run) and is_locked(journal_of(run)):
+    name, levels = split_teacher(text)
+    path, run = find_checkpoint(name), Path(name)
+    is_shipped = name in model_names()  # Whatever folders are called.
+    if not is_shipped and has_run(run) and is_locked(journal_of(run)):
         raise InputError(
             f"teacher {name} is still being trained: wait for its end, or name one of its "
             "checkpoints"
@@ -70,8 +67,8 @@ def load_teacher(
         env_steps=record.counters.get("env_steps", 0),
         digest=policy.digest,
     )
-    found = name if name in model_names() else str(path.resolve())
-    return LoadedTeacher(actor, about, f"{found}{at and levels and '@'}{levels}")
+    found = name if is_shipped else str(path.resolve())
+    return LoadedTeacher(actor, about, f"{found}{levels and '@'}{levels}")
 
 
 def check_teachers(teachers: list[LoadedTeacher], known: tuple[Teacher, ...]) -> None:

@@ -21,7 +21,7 @@ from horizon_rl.robots.morphology import LEG_NAMES as LEG_NAMES
 from horizon_rl.robots.morphology import Morphology as Morphology
 from horizon_rl.robots.morphology import Payload as Payload
 from horizon_rl.robots.robot import Robot as Robot
-from horizon_rl.robots.sizes import size_class as size_class
+from horizon_rl.robots.robot import size_class as size_class
 from horizon_rl.support.errors import InputError, install
 from horizon_rl.support.lazy import lazy_names
 

@@ -21,6 +21,9 @@ from horizon_rl.support.records import decode
 REFERENCE = "go2"
 """The robot whose motors and ranges every other body's are scaled from."""
 
+DRAWN = ("generated", "mixed")
+"""Robots of a run that are many bodies."""
+
 STILT_M = 0.15
 
 
@@ -108,3 +111,13 @@ def load_body(name: str) -> Morphology:
         return reduce(intervene, interventions, load_preset(preset))
     except InputError as error:
         raise InputError(f"{error}; or an MJCF file, *.xml or *.mjcf") from error
+
+
+def check_robot(source: str) -> None:
+    """Refuse the name of a robot that no run can have; whether a file is there is open."""
+    if source in DRAWN or is_mjcf(source):
+        return
+    try:
+        load_body(source)
+    except InputError as error:
+        raise InputError(f"{error}; or {', '.join(DRAWN)}") from error

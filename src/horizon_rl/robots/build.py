@@ -4,8 +4,6 @@ Bodies that differ only in numbers compile to models of one structure: same coun
 names and order. A batch then holds a thousand bodies in one template whose fields it
 overwrites per world. A payload adds joints, so such a robot is a batch of its own.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 
@@ -20,7 +18,6 @@ from horizon_rl.robots.scene import (
     TRUNK_SENSOR,
     add_motor,
     add_touch_sensor,
-    expect_many_contacts,
     find_addresses,
     set_options,
 )
@@ -89,10 +86,8 @@ def build_spec(morphology: Morphology, ground: Ground = FLAT) -> mujoco.MjSpec:
     """Describe a body on a ground, standing in keyframe 'stand'."""
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
-    set_options(spec)
+    set_options(spec, ground)
     ground.add_to(spec)
-    if not ground.is_plane:
-        expect_many_contacts(spec)
     trunk = spec.worldbody.add_body(name="trunk")
     trunk.add_freejoint(name="root")
     _set_inertial(trunk, morphology.trunk)

@@ -70,7 +70,8 @@ def check_declared_sizes(file: Path) -> None:
 def check_images(spec: Any, folder: Path) -> None:
     """Refuse images that unpack to more than `MAX_CELLS`; `spec` is a read MJCF file."""
     parts = [*spec.textures, *spec.hfields]
-    names = {name for part in parts for name in (part.file, *_cube(part)) if name}
+    named = ((part.file, *getattr(part, "cubefiles", ())) for part in parts)
+    names = {name for group in named for name in group if name}
     folders = {folder / each for each in ("", spec.texturedir, spec.meshdir)}
     files = {_find(each, name) for each in folders for name in names}
     _check_cells(sum(_num_pixels(file) for file in files if file))
@@ -121,7 +122,10 @@ def _tags(file: Path) -> Iterator[tuple[bool, str, dict[str, str], bool]]:
             raise InputError(f"{file}:{line}: not XML from this tag on")
         if found["name"]:
             pairs = ATTRIBUTE.findall(found["attributes"])
-            attributes = {k.decode("latin-1"): _text(v) for k, v in pairs}
+            attributes = {
+                key.decode("latin-1"): unescape(value[1:-1].decode("utf-8", "replace"))
+                for key, value in pairs
+            }
             name = found["name"].decode("latin-1")
             yield bool(found["end"]), name, attributes, bool(found["closed"])
         place = text.find(b"<", found.end())
@@ -141,10 +145,6 @@ def _read(file: Path, num_bytes: int) -> bytes:
             return opened.read(num_bytes)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
-
-
-def _text(quoted: bytes) -> str:
-    return unescape(quoted[1:-1].decode("utf-8", "replace"))
 
 
 def _numbers(tag: str, name: str, value: str | None) -> list[int]:
@@ -175,10 +175,6 @@ def _num_cells(tag: str, kind: str | None, sizes: dict[str, list[int]]) -> int:
     width, height = (prod(sizes.get(name, [0])) for name in ("width", "height"))
     # A cube, which is what a texture is unless it says otherwise, has six sides.
     return width * height if kind == "2d" else 6 * width * max(width, height)
-
-
-def _cube(part: Any) -> list[str]:
-    return list(getattr(part, "cubefiles", []))
 
 
 def _num_pixels(file: Path) -> int:

@@ -1,6 +1,4 @@
 """The default pose of an imported robot: as given, from a keyframe, or found."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,4 @@
 """The ground that robots stand on: what a model gets of it, and how high it is."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from abc import ABC, abstractmethod
@@ -33,16 +31,17 @@ class Ground(ABC):
         """Add the surface to the world body: geoms of contype 1 and conaffinity 0."""
 
     @abstractmethod
-    def height_at(self, xy: Any, patch: Any = 0) -> Any:
-        """Return the height at points [..., 2] of patches [...], m."""
+    def height_at(self, xy: Any, patch: Any = None) -> Any:
+        """Return the height at points [..., 2] of patches [...], m; None: its own."""
 
-    def above(self, position: Any, patch: Any = 0) -> Any:
+    def above(self, position: Any, patch: Any = None) -> Any:
         """Return how high points [..., 3] are above the surface below them, [...], m."""
         return position[..., 2] - self.height_at(position[..., :2], patch)
 
     def nearest(self, way: np.ndarray) -> np.ndarray:
         """Return the shortest of the ways [..., 2] that lead to the same ground."""
-        return way if math.isinf(self.period_m) else _remainder(way, self.period_m)
+        period_m = self.period_m
+        return way if math.isinf(period_m) else way - period_m * np.rint(way / period_m)
 
     def on(self, convert: Callable[[np.ndarray], Any]) -> Any:
         """Return what measures heights of tensors: `convert` makes one of an array."""
@@ -67,10 +66,10 @@ class Flat(Ground):
             rgba=[1.0, 1.0, 1.0, 1.0],
         )
 
-    def height_at(self, xy: Any, patch: Any = 0) -> Any:
+    def height_at(self, xy: Any, patch: Any = None) -> Any:
         return 0.0 * xy[..., 0]
 
-    def above(self, position: Any, patch: Any = 0) -> Any:
+    def above(self, position: Any, patch: Any = None) -> Any:
         # A view: no arithmetic in a step, and no kernel on a GPU.
         return position[..., 2]
 
@@ -84,10 +83,6 @@ def free_name(elements: Iterable[Any], name: str) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _remainder(way: np.ndarray, period_m: float) -> np.ndarray:
-    return way - period_m * np.rint(way / period_m)
 
 
 def add_light(spec: mujoco.MjSpec) -> None:

@@ -1,6 +1,4 @@
 """What an imported robot was taken for: joints, limits, contacts, how it stands."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from typing import Any
@@ -8,7 +6,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from horizon_rl.robots.joint_map import geom_kind
+from horizon_rl.robots.joint_map import describe_geom
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
 from horizon_rl.robots.robot import Robot
 
@@ -21,10 +19,11 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
     ranges, limited = np.stack(robot.joint_ranges(), 1), model.jnt_limited[joints]
     solid = np.flatnonzero(model.geom_conaffinity == 1).tolist()
     feet = robot.foot_geom_ids.tolist()
+    names = [describe_geom(model, i) for i in range(model.ngeom)]
     return {
         "pose_source": robot.pose_source,
         "left_out": list(robot.left_out),
-        "standing_pitch_rad": float(_pitch(data.qpos[3:7])),
+        "standing_pitch_rad": 2.0 * math.atan2(data.qpos[5], data.qpos[3]),
         "joints": [
             {
                 "name": name,
@@ -38,8 +37,8 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
             }
             for i, (name, joint) in enumerate(zip(JOINT_NAMES, joints, strict=True))
         ],
-        "feet": dict(zip(LEG_NAMES, [_name(model, i) for i in feet], strict=True)),
-        "contacts": [_name(model, i) for i in solid if i not in feet],
+        "feet": dict(zip(LEG_NAMES, [names[i] for i in feet], strict=True)),
+        "contacts": [names[i] for i in solid if i not in feet],
         "trunk_touches_ground": bool(
             np.any(model.geom_bodyid[solid] == robot.trunk_body_id)
         ),
@@ -47,10 +46,10 @@ def inspect_robot(robot: Robot) -> dict[str, Any]:
 
 
 def stand(robot: Robot) -> mujoco.MjData:
-    """Return the robot in keyframe 'stand', positions computed."""
+    """Return the robot in keyframe 'stand', all of its state computed."""
     data = mujoco.MjData(robot.model)
     mujoco.mj_resetDataKeyframe(robot.model, data, robot.model.key("stand").id)
-    mujoco.mj_kinematics(robot.model, data)
+    mujoco.mj_forward(robot.model, data)
     return data
 
 
@@ -67,14 +66,3 @@ def outline(robot: Robot) -> list[np.ndarray]:
         for leg, foot in zip(joints, feet, strict=True)
     ]
     return [*legs, np.stack([legs[2][0], legs[0][0]])]
-
-
-def _name(model: mujoco.MjModel, geom: int) -> str:
-    """Return a geom's name, or what it is and where."""
-    if name := model.geom(geom).name:
-        return name
-    return f"{geom_kind(model, geom)} of {model.body(model.geom_bodyid[geom]).name}"
-
-
-def _pitch(quat: np.ndarray) -> float:
-    return 2.0 * math.atan2(quat[2], quat[0])

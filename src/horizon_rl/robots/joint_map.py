@@ -1,6 +1,4 @@
 """Find the canonical joints and feet in a quadruped model that someone else wrote."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import re
 from collections.abc import Mapping
@@ -132,9 +130,10 @@ def find_feet(
         if not feet:
             rule = "a sphere, a name with 'foot' or 'toe' in it, or a small geom at the end"
             needed = names.get(leg, rule)
+            listed = ", ".join(describe_geom(model, i) for i in below) or "none"
             raise InputError(
                 f"leg {leg} has no foot: needs, below the knee and able to collide, "
-                f"{needed}; found {', '.join(_describe(model, i) for i in below) or 'none'}"
+                f"{needed}; found {listed}"
             )
         found.append(max(feet, key=reach.__getitem__))
     return np.array(found)
@@ -223,8 +222,10 @@ def _is_called_foot(model: mujoco.MjModel, geom: int, calf_body: int) -> bool:
     return any(word in name.lower() for word in ("foot", "toe"))
 
 
-def _describe(model: mujoco.MjModel, geom: int) -> str:
-    return model.geom(geom).name or f"unnamed {geom_kind(model, geom)}"
+def describe_geom(model: mujoco.MjModel, geom: int) -> str:
+    """Return a geom's name, or what it is and of which body, as 'capsule of trunk'."""
+    of = model.body(model.geom_bodyid[geom]).name
+    return model.geom(geom).name or f"{geom_kind(model, geom)} of {of}"
 
 
 def geom_kind(model: mujoco.MjModel, geom: int) -> str:

@@ -1,8 +1,6 @@
 """Parts of a robot's look: trunk, legs, heads and what else is on it, as solids."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -60,6 +58,11 @@ class Shape:
         return self.size[[0, 0, 1]] if self.kind == CYLINDER else self.size
 
 
+def make_shape(body: int, kind: int, size, pos, color: str, axis: str = "z") -> Shape:
+    size = np.array([*size, *[0.0] * (3 - len(size))], float)
+    return Shape(body, kind, size, np.array(pos), TURNED[axis], to_rgba(color))
+
+
 @dataclass(frozen=True, eq=False)
 class Trunk:
     """Where things can be put on a trunk."""
@@ -78,33 +81,22 @@ class Trunk:
         return (self.front + self.rear) / 2.0
 
     def add(self, kind, size, pos, color: str, axis: str = "z") -> Shape:
-        place = np.array(pos) + (0.0, 0.0, self.z)
-        return Shape(self.body, kind, _three(size), place, TURNED[axis], to_rgba(color))
+        place = np.add(pos, (0.0, 0.0, self.z))
+        return make_shape(self.body, kind, size, place, color, axis)
 
     def add_box(self, center, half, radius: float, color: str) -> list[Shape]:
         """A box with round edges."""
-        parts = rounded_box(center, half, radius)
-        return [self.add(k, s, p, color, axis) for k, s, p, axis in parts]
-
-
-def rounded_box(
-    center: Iterable[float], half: Iterable[float], radius: float
-) -> list[tuple[int, np.ndarray, np.ndarray, str]]:
-    """Return kind, size, place and axis of the parts of a box with round edges."""
-    center, half = np.array(list(center)), np.array(list(half))
-    radius = min(radius, *(0.98 * half))
-    inner = half - radius
-    parts = [
-        (BOX, np.where(np.arange(3) == axis, half, inner), center, "z")
-        for axis in range(3)
-    ]
-    for axis, letter in enumerate("xyz"):
-        others = [k for k in range(3) if k != axis]
-        for signs in product((-1.0, 1.0), repeat=2):
-            place = center.copy()
-            place[others] += np.array(signs) * inner[others]
-            parts.append((CAPSULE, np.array((radius, inner[axis], 0.0)), place, letter))
-    return parts
+        half = np.array(half)
+        radius = min(radius, *(0.98 * half))
+        inner, axes = half - radius, np.arange(3)
+        sizes = (np.where(axes == axis, half, inner) for axis in axes)
+        shapes = [self.add(BOX, size, center, color) for size in sizes]
+        for axis, letter in enumerate("xyz"):
+            size = radius, inner[axis]
+            for signs in product((-1.0, 1.0), repeat=2):
+                place = center + np.insert(signs, axis, 0.0) * inner
+                shapes.append(self.add(CAPSULE, size, place, color, letter))
+        return shapes
 
 
 def add_torso(trunk: Trunk, look: Look) -> list[Shape]:
@@ -130,29 +122,17 @@ def add_leg(model: mujoco.MjModel, leg: str, look: Look) -> list[Shape]:
     radius, side = 0.19 * length, float(np.sign(aside[1])) or 1.0
     width = max(0.45 * abs(float(aside[1])), 0.1 * length)
     middle = (float(aside[0]) / 2.0, float(aside[1]) / 2.0, float(aside[2]) / 2.0)
-
-    def part(body: int, kind, size, pos, color: str, axis: str = "z") -> Shape:
-        place = np.array(pos, float)
-        return Shape(body, kind, _three(size), place, TURNED[axis], to_rgba(color))
-
-    return [
-        part(
-            hip.id, CYLINDER, (0.85 * radius, 0.9 * radius), (0, 0, 0), look.deck, "x"
-        ),
-        part(hip.id, CYLINDER, (0.7 * radius, width), middle, look.deck, "y"),
-        part(thigh.id, CYLINDER, (radius, 0.55 * radius), (0, 0, 0), look.thigh, "y"),
-        part(
-            *(thigh.id, CYLINDER, (0.62 * radius, 0.1 * radius)),
-            *((0.0, side * 0.5 * radius, 0.0), look.accent, "y"),
-        ),
-        part(
-            *(thigh.id, BALL, (0.72 * radius, 0.45 * radius, 0.42 * length)),
-            *((0.0, 0.0, -0.36 * length), look.thigh),
-        ),
-        part(
-            calf.id, CYLINDER, (0.5 * radius, 0.4 * radius), (0, 0, 0), look.shank, "y"
-        ),
+    origin, outside = (0.0, 0.0, 0.0), (0.0, side * 0.5 * radius, 0.0)
+    cover = (0.72 * radius, 0.45 * radius, 0.42 * length)
+    parts = [
+        (hip, CYLINDER, (0.85 * radius, 0.9 * radius), origin, look.deck, "x"),
+        (hip, CYLINDER, (0.7 * radius, width), middle, look.deck, "y"),
+        (thigh, CYLINDER, (radius, 0.55 * radius), origin, look.thigh, "y"),
+        (thigh, CYLINDER, (0.62 * radius, 0.1 * radius), outside, look.accent, "y"),
+        (thigh, BALL, cover, (0.0, 0.0, -0.36 * length), look.thigh, "z"),
+        (calf, CYLINDER, (0.5 * radius, 0.4 * radius), origin, look.shank, "y"),
     ]
+    return [make_shape(body.id, *part) for body, *part in parts]
 
 
 # Features.
@@ -290,10 +270,6 @@ FEATURES: dict[str, Callable[[Trunk, Look], list[Shape]]] = {
     "bumpers": _bumpers,
     "stripe": _stripe,
 }
-
-
-def _three(size) -> np.ndarray:
-    return np.array([*size, *[0.0] * (3 - len(size))], float)
 
 
 def to_rgba(color: str) -> np.ndarray:

@@ -4,8 +4,6 @@ A model has what touches the ground and little more. Viewers draw these shapes i
 place: rounded trunks that reach the hips, heads, covers, colours by maker. They are
 placed by the model's own fields, so that a body whose parameters changed is drawn so.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import copy
 import tomllib
@@ -87,13 +85,12 @@ def _looks() -> dict[str, Look]:
 
 
 def _measure(model: mujoco.MjModel) -> Trunk:
-    box, hips = (
-        model.geom("trunk"),
-        {leg: model.body(f"{leg}_hip") for leg in LEG_NAMES},
+    box, (front, side, _) = model.geom("trunk"), model.body("FL_hip").pos.tolist()
+    rear, half_y = (
+        float(model.body("RL_hip").pos[0]),
+        max(box.size[1], 0.95 * abs(side)),
     )
-    reach = 0.35 * (hips["FL"].pos[0] - hips["RL"].pos[0]) / 2.0
-    half_y = max(box.size[1], 0.95 * abs(float(hips["FL"].pos[1])))
-    front, rear = float(hips["FL"].pos[0]), float(hips["RL"].pos[0])
+    reach = 0.35 * (front - rear) / 2.0
     nose = max(float(box.pos[0] + box.size[0]), front + 0.5 * reach)
     half = np.array((half_y, float(box.size[2])))
     return Trunk(model.body("trunk").id, front, rear, nose, half, float(box.pos[2]))

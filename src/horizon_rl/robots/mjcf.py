@@ -2,12 +2,11 @@
 
 An imported robot keeps its geometry, inertia, rotor inertia and dry friction. What changes:
 its actuators become torque motors in canonical order and direction; its joint damping
-and springs go with them, since the controller supplies both; its keyframes and sensors
-make way for ours; gravity, air, solver, time step and contact rules are those of robots
-built here; of what is around it a level floor stays, and one is laid where there is none.
+and springs go with them, since the controller supplies both, and so does what else moves
+it (`MOVERS`); its keyframes and sensors make way for ours; gravity, air, solver, time
+step and contact rules are those of robots built here; of what is around it a level floor
+stays, and one is laid where there is none.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from collections import Counter
@@ -23,7 +22,6 @@ from horizon_rl.robots.bodies import is_mjcf, load_body
 from horizon_rl.robots.build import build_robot
 from horizon_rl.robots.declared_sizes import check_declared_sizes, check_images
 from horizon_rl.robots.default_pose import Joints, Stands, choose_pose
-from horizon_rl.robots.engine import silence_engine
 from horizon_rl.robots.ground import FLAT, Ground, free_name
 from horizon_rl.robots.joint_map import (
     find_feet,
@@ -42,6 +40,7 @@ from horizon_rl.robots.scene import (
     add_touch_sensor,
     find_addresses,
     set_options,
+    silence_engine,
 )
 from horizon_rl.robots.standing import find_stance
 from horizon_rl.support.errors import InputError
@@ -50,6 +49,15 @@ from horizon_rl.support.records import inside
 PLANE = mujoco.mjtGeom.mjGEOM_PLANE
 REFUSALS = (ValueError, RuntimeError, MemoryError, mujoco.FatalError)
 """What MuJoCo raises; a RuntimeError where memory runs out while it reads."""
+
+MOVERS = {
+    "jnt_stiffness": "joint springs up to {:g} N m/rad",
+    "jnt_stiffnesspoly": "polynomial joint springs up to {:g}",
+    "body_gravcomp": "gravity compensation up to {:g}",
+    "geom_adhesion": "adhesion up to {:g} N",
+    "geom_surfacevel": "surface velocities up to {:g}",
+}
+"""Fields that move a robot in its file and are left out here, and what is said of them."""
 
 
 def load_robot(source: str, ground: Ground = FLAT) -> Robot:
@@ -81,7 +89,7 @@ def _import_file(
 def load_mjcf(
     path: Path | str,
     *,
-    joints: Mapping[str, str] | Path | None = None,
+    joints: Mapping[str, str] | Path | str | None = None,
     feet: Mapping[str, str] | None = None,
     default_pose_rad: Sequence[float] | np.ndarray | None = None,
     ground: Ground = FLAT,
@@ -111,8 +119,8 @@ def load_mjcf(
         _load(source.names.decode, "utf-8")  # MuJoCo takes any bytes for a name.
         if joints is None and joints_file(path).is_file():
             joints = joints_file(path)
-        if isinstance(joints, Path):
-            joints = read_joints(joints)
+        if isinstance(joints, Path | str):
+            joints = read_joints(Path(joints))
         joint_ids = find_joints(source, joints)
         foot_ids = find_feet(source, joint_ids, feet)
         sign, offset_rad, *lengths_m = measure_legs(source, joint_ids, foot_ids)
@@ -120,8 +128,7 @@ def load_mjcf(
         torque, stiffness, damping = _motor_facts(source, joint_ids)
         root = int(source.body_rootid[source.jnt_bodyid[joint_ids[0]]])
 
-        left_out = _find_left_out(source, root)
-        foot_names = _adapt(spec, source, root, foot_ids)
+        foot_names, left_out = _adapt(spec, source, root, foot_ids, ground)
         for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
             add_motor(spec, motor, joint, direction)
         model = _load(spec.compile)
@@ -133,8 +140,7 @@ def load_mjcf(
         # After legs and pose, of which those above say more.
         _check_finite(source)
         if ground != FLAT:
-            planes = [geom for geom in spec.geoms if geom.type == PLANE]
-            for plane in planes:
+            for plane in [geom for geom in spec.geoms if geom.type == PLANE]:
                 spec.delete(plane)
             ground.add_to(spec)
         height = stance.height_m + float(ground.height_at(np.zeros(2)))
@@ -185,17 +191,12 @@ def _check_finite(model: mujoco.MjModel) -> None:
     for part in (model, model.opt, model.stat):
         for name in dir(part):
             value = getattr(part, name)
-            if isinstance(value, float | np.ndarray):
-                _check_finite_value(name, np.asarray(value))
-
-
-def _check_finite_value(name: str, values: np.ndarray) -> None:
-    if values.dtype.kind != "f":
-        return
-    wrong = np.isnan(values) if name.endswith("range") else ~np.isfinite(values)
-    if wrong.any():
-        found = values[wrong].flat[0]
-        raise InputError(f"{name} is {found}; accepted: finite numbers only")
+            if not isinstance(value, float | np.ndarray):
+                continue
+            wrong = np.isnan(value) if name.endswith("range") else ~np.isfinite(value)
+            if wrong.any():
+                found = np.asarray(value)[wrong].flat[0]
+                raise InputError(f"{name} is {found}; accepted: finite numbers only")
 
 
 def _motor_facts(
@@ -226,19 +227,30 @@ def _motor_facts(
     return facts[0], facts[1], facts[2]
 
 
-def _check_scene(spec: mujoco.MjSpec, source: mujoco.MjModel) -> list[int]:
-    """Refuse what ties a robot, and floors that are none; return the level floor, if any."""
+def _check_ties(spec: mujoco.MjSpec, source: mujoco.MjModel) -> None:
+    """Refuse equalities and tendons that act on the robot."""
+    ties = []
     for tie in spec.equalities:
         if tie.active:
             kind = tie.type.name.removeprefix("mjEQ_").lower()
-            raise InputError(
-                f"equality '{tie.name}' ({kind} of '{tie.name1}' and '{tie.name2}') ties "
-                "the robot, whose trunk and joints must move freely: take it out"
-            )
+            between = f"{kind} of '{tie.name1}' and '{tie.name2}'"
+            ties.append(f"equality '{tie.name}' ({between})")
+    for tendon in spec.tendons:
+        names = "stiffness", "damping", "frictionloss", "armature"
+        acting = [name for name in names if np.any(getattr(tendon, name))]
+        if acting or source.tendon_limited[tendon.id]:
+            ties.append(f"tendon '{tendon.name}' ({', '.join(acting) or 'limited'})")
+    if ties:
+        raise InputError(
+            f"{ties[0]} ties the robot, whose trunk and joints must move freely: take it "
+            "out"
+        )
+
+
+def _check_floors(source: mujoco.MjModel, floors: np.ndarray) -> None:
+    """Refuse floors other than one level plane at z = 0."""
     data = mujoco.MjData(source)
     mujoco.mj_kinematics(source, data)
-    solid = (source.geom_contype | source.geom_conaffinity) != 0
-    floors = np.flatnonzero(solid & (source.geom_type == PLANE))
     up, height = data.geom_xmat[floors, 2::3], data.geom_xpos[floors, 2]
     if (
         len(floors) > 1
@@ -249,33 +261,44 @@ def _check_scene(spec: mujoco.MjSpec, source: mujoco.MjModel) -> list[int]:
             f"needs one ground plane, level and at z = 0, found {len(floors)} planes, at "
             f"z = {height.round(3).tolist()}, their normals {up.round(3).tolist()}"
         )
-    return floors.tolist()
 
 
-def _find_left_out(source: mujoco.MjModel, root: int) -> list[str]:
+def _find_left_out(source: mujoco.MjModel, obstacles: np.ndarray) -> list[str]:
     """Say what moves the robot in its file and will not here."""
     found, usual = [], mujoco.MjOption()
     for name in ("gravity", "wind", "density", "viscosity"):
         value = np.atleast_1d(getattr(source.opt, name))
         if np.any(value != getattr(usual, name)):
             found.append(f"{name} {' '.join(f'{x:g}' for x in value)}")
-    if source.jnt_stiffness.any():
-        found.append(f"joint springs up to {source.jnt_stiffness.max():g} N m/rad")
-    around = source.body_rootid[source.geom_bodyid] != root
-    solid = (source.geom_contype | source.geom_conaffinity) != 0
-    obstacles = np.flatnonzero(around & solid & (source.geom_type != PLANE)).tolist()
-    if kinds := Counter(geom_kind(source, i) for i in obstacles):
+    for name, words in MOVERS.items():
+        if (value := getattr(source, name)).any():
+            found.append(words.format(np.abs(value).max()))
+    if kinds := Counter(geom_kind(source, i) for i in obstacles.tolist()):
         listed = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
         found.append(f"solid geoms around it: {listed}")
     return found
 
 
 def _adapt(
-    spec: mujoco.MjSpec, source: mujoco.MjModel, root: int, foot_ids: np.ndarray
-) -> list[str]:
-    """Make the file's scene obey our rules; return the names of the foot geoms."""
-    floors = _check_scene(spec, source)
-    set_options(spec)
+    spec: mujoco.MjSpec,
+    source: mujoco.MjModel,
+    root: int,
+    foot_ids: np.ndarray,
+    ground: Ground,
+) -> tuple[list[str], list[str]]:
+    """Make the file's scene obey our rules, or refuse it.
+
+    Returns:
+        The names of the foot geoms, and in words what was left out.
+    """
+    _check_ties(spec, source)
+    solid = (source.geom_contype | source.geom_conaffinity) != 0
+    around = source.body_rootid[source.geom_bodyid] != root
+    is_plane = source.geom_type == PLANE
+    floors = np.flatnonzero(solid & is_plane)
+    _check_floors(source, floors)
+    left_out = _find_left_out(source, np.flatnonzero(around & solid & ~is_plane))
+    set_options(spec, ground)
     # A file that was written from a robot built here has our sites already.
     ours = [x for x in spec.sites if x.name in (*FOOT_SENSORS, TRUNK_SENSOR)]
     for element in [*spec.actuators, *spec.keys, *spec.sensors, *spec.pairs, *ours]:
@@ -284,11 +307,13 @@ def _adapt(
         joint.damping = np.zeros_like(joint.damping)
         joint.stiffness = np.zeros_like(joint.stiffness)
         joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+    for body in spec.bodies:
+        body.gravcomp = 0.0
     geoms = {geom.id: geom for geom in spec.geoms}
     bodies = {body.id: body for body in spec.bodies}
-    around = source.body_rootid[source.geom_bodyid] != root
     for i, geom in geoms.items():
-        if source.geom_contype[i] | source.geom_conaffinity[i]:
+        geom.adhesion, geom.surfacevel = 0.0, np.zeros(6)
+        if solid[i]:
             geom.contype, geom.conaffinity = (1, 0) if around[i] else (0, 1)
             geom.priority = 0 if around[i] else 1
         if geom.name == "floor" and not around[i]:
@@ -303,6 +328,6 @@ def _adapt(
     # The first height field must be the ground's.
     for element in [*scene, *spec.hfields]:
         spec.delete(element)
-    if not floors:
+    if not len(floors):
         FLAT.add_to(spec)
-    return names
+    return names, left_out

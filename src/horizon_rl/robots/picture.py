@@ -1,6 +1,4 @@
 """Draw robots standing, offscreen and to one scale."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import itertools
 import os
@@ -14,6 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.inspection import stand
 from horizon_rl.robots.look_parts import Shape
 from horizon_rl.robots.looks import add_shapes, dress
 from horizon_rl.robots.robot import Robot
@@ -42,7 +41,7 @@ def draw_robots(robots: Sequence[Robot], pixels_per_m: int = 600) -> list[np.nda
         An RGB image for each robot, uint8 of shape (height, width, 3): all as high as
         the tallest needs, each as wide as it needs.
     """
-    dressed = [(*dress(robot), _standing(robot)) for robot in robots]
+    dressed = [(*dress(robot), stand(robot)) for robot in robots]
     spans = [_spans_m(shapes, model, data) for shapes, model, data in dressed]
     height = min(span[1, 0] for span in spans), max(span[1, 1] for span in spans)
     return [
@@ -111,13 +110,6 @@ def move_lights(scene: mujoco.MjvScene, place: np.ndarray, distance_m: float) ->
     for light in scene.lights[: scene.nlight]:
         if not light.headlight:
             light.pos[:] = place - distance_m * light.dir / np.linalg.norm(light.dir)
-
-
-def _standing(robot: Robot) -> mujoco.MjData:
-    data = mujoco.MjData(robot.model)
-    mujoco.mj_resetDataKeyframe(robot.model, data, robot.model.key("stand").id)
-    mujoco.mj_forward(robot.model, data)
-    return data
 
 
 def _spans_m(

@@ -1,6 +1,4 @@
-"""What every simulated robot shares: solver, torque motors, touch sensors."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
+"""What every simulated robot shares: engine, solver, torque motors, touch sensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +6,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from horizon_rl.robots.ground import Ground
 from horizon_rl.robots.morphology import LEG_NAMES
 
 TIMESTEP_S = 0.005
@@ -16,7 +15,17 @@ FOOT_SENSORS = tuple(f"{leg}_foot_touch" for leg in LEG_NAMES)
 TRUNK_SENSOR = "trunk_touch"
 
 
-def set_options(spec: mujoco.MjSpec) -> None:
+def silence_engine() -> None:
+    """Keep MuJoCo from writing warnings to the terminal and into MUJOCO_LOG.TXT.
+
+    What goes wrong in a world is in the counters, and what is wrong with a file is
+    found by reading it. A handler of the user's own stays.
+    """
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(lambda message: None)
+
+
+def set_options(spec: mujoco.MjSpec, ground: Ground) -> None:
     """Choose physics and solver, for robots built here and imported ones alike."""
     option, usual = spec.option, mujoco.MjSpec().option
     for name in dir(usual):
@@ -42,17 +51,13 @@ def set_options(spec: mujoco.MjSpec) -> None:
     # It scales the solver's tolerance. Left to each body, a batch that runs them all
     # in one model would stop iterating elsewhere than the bodies alone. Go2's value.
     spec.stat.meaninertia = 2.6
-
-
-def expect_many_contacts(spec: mujoco.MjSpec) -> None:
-    """Choose how the CPU's solver computes where feet touch several faces of the ground.
-
-    The solution is the same to the solver's tolerance. With all groups wide open a step on
-    rough ground takes 42 instead of 47 microseconds, the least of three measurements.
-    """
-    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
-    # A robot is one island: there is nothing to part.
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
+    if not ground.is_plane:
+        # Feet touch several faces of rough ground. The solution is the same to the
+        # solver's tolerance; with all groups wide open a step takes 42 instead of 47
+        # microseconds on the CPU, the least of three measurements.
+        option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+        # A robot is one island: there is nothing to part.
+        option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
 
 
 def add_motor(spec: mujoco.MjSpec, name: str, joint: str, sign: float = 1.0) -> None:

@@ -1,6 +1,4 @@
 """A pose to stand in: found by kinematics, or told why a pose is none."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import math
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ in the same batch. All patches repeat after `PERIOD_M` in x and y: a robot that 
 is put back by whole periods and finds the same ground, so none has an edge, however long
 an episode lasts.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import hashlib
 import math
@@ -139,8 +137,8 @@ class Surface:
         """Interpolate as MuJoCo's height fields do: two triangles to a cell."""
         grid = self.grids[_whole(patch)]
         begin, columns, per_x, per_y = (grid[..., i] for i in range(4))
-        x, y = (z - PERIOD_M * ((z / PERIOD_M + 0.5) // 1) + HALF_M for z in _parts(xy))
-        column, row = x * per_x, y * per_y
+        place = xy - PERIOD_M * ((xy / PERIOD_M + 0.5) // 1) + HALF_M
+        column, row = place[..., 0] * per_x, place[..., 1] * per_y
         u, v = column % 1.0, row % 1.0
         across = _whole(columns)
         # A world whose numbers are bad must not read past the end.
@@ -250,9 +248,6 @@ class Terrain(Ground):
     def height_at(self, xy: Any, patch: Any = None) -> Any:
         return self.surface.height_at(xy, self.patch if patch is None else patch)
 
-    def above(self, position: Any, patch: Any = None) -> Any:
-        return position[..., 2] - self.height_at(position[..., :2], patch)
-
     def on(self, convert: Callable[[np.ndarray], Any]) -> Any:
         surface = self.surface
         return replace(
@@ -307,10 +302,6 @@ def _sample(kind: Kind, size: float) -> np.ndarray:
 
     x, y = np.meshgrid(*map(axis, kind.cell_m))
     return kind.shape(x, y, size)
-
-
-def _parts(xy: Any) -> tuple[Any, Any]:
-    return xy[..., 0], xy[..., 1]
 
 
 def _whole(numbers: Any) -> Any:

@@ -293,10 +293,14 @@ class _Line:
     checkpoint: CheckpointRef | None = None
 
 
+ASIDE = ("reason", "nats")
+"""Fields that may be put another way than by an earlier version: they decide nothing."""
+
+
 def _first_difference(
     recorded: dict[str, Any], derived: Any, method: Method
 ) -> str | None:
-    """Name the first field in which a record differs, its wording aside."""
+    """Name the first field in which a record differs, but for `ASIDE`."""
     tolerance = getattr(method, "tolerance", 0.0)
     plain = json.loads(dumps(encode(derived)))
     recorded = json.loads(dumps(recorded))
@@ -304,7 +308,7 @@ def _first_difference(
         theirs, ours = recorded.get(key), plain.get(key)
         if key == "verdict" and theirs and ours:
             theirs, ours = {**theirs, "reason": ""}, {**ours, "reason": ""}
-        if key != "reason" and not agree(theirs, ours, tolerance):
+        if key not in ASIDE and not agree(theirs, ours, tolerance):
             return key
     return None
 

@@ -13,11 +13,6 @@ RULE = (
     f"Hard: under {HARD_BELOW:.0%} in its own column in the full run. Core: hard, with "
     "a partner where F + O > 0."
 )
-PAPER = (
-    f"The paper, in other ranges: core {', '.join(CORE_GROUPS)}. Full run, %: actuation "
-    "63.4, mass 87.3, disturbance 62.9, contact 98.5, inertia 97.8, com 69.0, reset 99.0. "
-    "Of its pairs it gives one in numbers, actuation + com: both shifted 68.0 %."
-)
 
 
 def core_tables(found: CoreSearch) -> list[Table]:
@@ -26,7 +21,7 @@ def core_tables(found: CoreSearch) -> list[Table]:
     where = f"severity {found.severity:g} ({found.draw}), {seeds}"
     notes = [RULE, f"Selected: {', '.join(found.core) or 'none'}."]
     if set(CORE_GROUPS) <= {finding.group for finding in found.groups}:
-        notes.append(PAPER)
+        notes.append(f"The paper's core: {', '.join(CORE_GROUPS)}.")
     if found.core and not any(finding.core_coverage for finding in found.groups):
         notes.append("No finished run of the selected groups with every seed.")
     groups = tabulate(

@@ -30,10 +30,10 @@ from horizon_rl.robots import (
     generate,
     load_preset,
     preset_names,
+    size_class,
 )
+from horizon_rl.robots.bodies import DRAWN, check_robot
 from horizon_rl.robots.mjcf import load_robot
-from horizon_rl.robots.sizes import size_class
-from horizon_rl.support.errors import InputError
 from horizon_rl.support.ranks import ALONE, Ranks
 from horizon_rl.support.records import dumps, encode
 from horizon_rl.task import (
@@ -278,17 +278,13 @@ def choose_robots(
     cfg: TrainCfg, rng: np.random.Generator, ground: Ground = FLAT
 ) -> list[Robot]:
     """Build the bodies a run trains on; every scenario draws one of them evenly."""
-    match cfg.robot:
-        case "generated":
-            bodies = generate(rng, cfg.num_bodies)
-        case "mixed":
-            others = [load_preset(name) for name in preset_names() if name != REFERENCE]
-            others += generate(rng, cfg.num_bodies)
-            bodies = [load_preset(REFERENCE)] * len(others) + others
-        case name:
-            try:
-                return [load_robot(name, ground)]
-            except InputError as error:
-                raise InputError(f"{error}; or generated, mixed") from error
+    if cfg.robot not in DRAWN:
+        check_robot(cfg.robot)
+        return [load_robot(cfg.robot, ground)]
+    bodies = generate(rng, cfg.num_bodies)
+    if cfg.robot == "mixed":
+        others = [load_preset(name) for name in preset_names() if name != REFERENCE]
+        others += bodies
+        bodies = [load_preset(REFERENCE)] * len(others) + others
     built = {body.name: build_robot(body, ground) for body in bodies}
     return [built[body.name] for body in bodies]

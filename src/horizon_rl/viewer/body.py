@@ -1,6 +1,4 @@
 """The body of a session: a robot, interventions, a payload; changes in mid-stride."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import copy
 from dataclasses import dataclass, replace

@@ -1,6 +1,4 @@
 """Robots in the browser's scene: meshes on frames that follow a session."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable
 from typing import Any

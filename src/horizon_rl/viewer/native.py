@@ -1,6 +1,4 @@
 """MuJoCo's own window: for those who sit at the machine."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import platform
 import threading

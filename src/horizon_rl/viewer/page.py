@@ -3,8 +3,6 @@
 One thread simulates. What a user does on the page arrives on others, so it is put into
 a queue and done between two steps: a session never changes in the middle of one.
 """
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 import socket
 import time

@@ -1,6 +1,4 @@
 """Draw sessions offscreen: a robot on a checkered floor, a camera, arrows."""
-# MuJoCo's extension modules carry no type stubs.
-# pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Sequence
 from math import isinf

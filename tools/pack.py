@@ -1,6 +1,6 @@
 """Turn a checkpoint into a shipped policy: weights without the optimiser, a record.
 
-python -m horizon_rl.policies.pack CHECKPOINT NAME --about ... --results FILE ...
+python tools/pack.py CHECKPOINT NAME --about ... --results FILE ...
 
 Of a run's checkpoint the run's journal and the episodes behind its verdicts come along:
 `horizon study` can compute every verdict again.
