@@ -160,7 +160,8 @@ def _least_width(table: Table, column: int) -> int:
     if table.name_width and column == 0:
         texts = [line for text in texts for line in wrap(text, table.name_width)]
     # Some may be broken: text between words, a long name anywhere.
-    texts += heading.split() if _is_long(heading) else [heading]
+    words = [word[:MAX_WORD] for word in heading.split()]
+    texts += words if _is_long(heading) else [heading]
     lines = [line for text in texts for line in text.split("\n")]
     if is_left:
         # An indentation stays with every word.
