@@ -154,9 +154,10 @@ def check_settings(cmd: GridCmd, study: StudyFile, runs: Sequence[Checked]) -> N
     marks = [mark for plan in study.evaluate for mark in plan.marks or (0.0,)]
     for checked in runs:
         plan, cfg, device = checked.plan, checked.cmd.cfg, checked.cmd.device
-        # A phase that was begun is finished.
-        reach = cfg.steps + cfg.iterations * cfg.steps_per_iteration
-        reach, problem = reach + cfg.num_probed * cfg.task.max_steps, ""
+        # A phase that was begun is finished, and probed.
+        phase = cfg.iterations * cfg.steps_per_iteration
+        reach = cfg.steps + phase + cfg.num_probed * cfg.task.max_steps
+        problem = ""
         if needs and cfg.keep_checkpoints:
             problem = (
                 f"keep-checkpoints deletes checkpoints that {needs[0]}: leave it out"

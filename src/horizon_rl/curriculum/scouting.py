@@ -115,7 +115,7 @@ class LeapCfg(Bounded):
     margin: Amount = 0.25
     """Gate C: allowed growth of the error, and loss of return, of one leap, as shares."""
     by_size: bool = True
-    """Gate C bounds the error of every size of body too, here and at level 0."""
+    """Gate C bounds the error of every size of body too, also at level 0."""
     anchor_margin: Amount = 1.25
     """Allowed growth of the error at level 0 since the first commit, as a share."""
     idle_phases: CountOrNone = 10

@@ -61,7 +61,7 @@ OPTIONS = (
     *("density", "disableflags", "enableflags", "gravity", "noslip_iterations"),
     *("viscosity", "wind"),
 )
-"""The same for all robots; kept, since the digests of suites hold them."""
+"""Ours, whatever a file says; digests of suites hold them since they were the file's."""
 
 ROBOT_FIELDS = (
     *("qpos_adr", "dof_adr", "joint_sign", "joint_offset_rad", "foot_geom_ids"),
