@@ -188,6 +188,24 @@ def test_a_node_that_dies_loses_no_run(six, tmp_path, flags):
     assert read_records(out) == read_records(folder / "grid")
 
 
+@pytest.mark.manual
+def test_the_head_that_dies_ends_the_grid_and_the_same_command_goes_on(six, tmp_path):
+    study, folder, names = six
+    out = tmp_path / "grid"
+    with cluster(num_cpus=2) as (address, head):
+        grid = start_grid(study, out, "--address", address)
+        for name in names[:2]:
+            wait_for_phase(out / "runs" / name, 1, grid)
+        kill_node(head)
+        said, _ = grid.communicate(timeout=PATIENCE_S)
+    assert grid.returncode == 1
+    assert "the head of the Ray cluster at" in said
+    with cluster(num_cpus=2) as (address, _):
+        finish(start_grid(study, out, "--address", address))
+    assert_same_runs(out / "runs", folder / "hand", names)
+    assert read_records(out) == read_records(folder / "grid")
+
+
 def answers(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

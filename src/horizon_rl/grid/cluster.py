@@ -7,6 +7,7 @@ its node has died.
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +15,13 @@ from typing import Any
 
 from horizon_rl.grid.execution import RECEIVE_S, Told
 from horizon_rl.grid.job import Ended, Files, Job, Message, Started, run_job
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.errors import InputError, RunError, needs_extra
 
 CONNECT_S = 5.0
+ASK_S = 5.0
+"""How often the head is asked whether it is there."""
+SILENT_S = 30.0
+"""How long it may give no answer. After 60 s Ray itself would end this process."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
 """How gRPC begins, which Ray speaks: both sides send a frame of kind 4, here empty."""
 
@@ -73,12 +78,39 @@ def work_on(job: Job, files: bytes | None, flag: Any) -> Iterator[Message]:
     yield from run_job(job, files, FlagReader(flag))
 
 
+class Head:
+    """The cluster's first node: no other can do without it."""
+
+    def __init__(self, address: str):
+        self._address = address
+        self._asked = self._answered = time.monotonic()
+
+    def check(self) -> None:
+        """Raise an error if it has given no answer for too long."""
+        now = time.monotonic()
+        if now - self._asked < ASK_S:
+            return
+        self._asked = now
+        host, _, port = self._address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), CONNECT_S).close()
+            self._answered = now
+        except OSError as error:
+            if now - self._answered > SILENT_S:
+                raise RunError(
+                    f"the head of the Ray cluster at {self._address} does not answer any "
+                    "more. Its runs end; what they had committed is intact. Start the "
+                    "cluster, then the same command goes on with them"
+                ) from error
+
+
 class RayWorkers:
     """The cluster that this process has joined."""
 
     where = "Ray"
 
     def __init__(self):
+        self._head = Head(ray.get_runtime_context().gcs_address)
         self._task: Any = ray.remote(work_on)
         actor: Any = ray.remote(StopFlag)
         # It lives as long as we do; another node may die.
@@ -109,6 +141,7 @@ class RayWorkers:
         self._under_way[work.remote(job, files, self._flag)] = job.name
 
     def receive(self) -> list[Told]:
+        self._head.check()
         ready, _ = ray.wait(list(self._under_way), timeout=RECEIVE_S)
         return [self._receive(work) for work in ready]
 
