@@ -18,6 +18,7 @@ from horizon_rl.evaluation.studies.study import measure_costs, study
 from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.telemetry import PhaseTimes
 from horizon_rl.show.study_tables import outcome_table
+from horizon_rl.support.records import encode
 
 
 def test_costs_of_a_run_by_hand():
@@ -79,7 +80,7 @@ def test_run_is_finished_by_the_budget_it_was_last_given():
 
 
 def test_json_keeps_the_keys_of_its_schema():
-    data = study([make_run(first(), phase())]).to_json()
+    data = encode(study([make_run(first(), phase())]))
     assert data["schema"] == 2
     (run,), (method,) = data["runs"], data["methods"]
     assert run["gate_stability"]["commits"] == 2

@@ -23,11 +23,7 @@ from horizon_rl.runs.journal import (
     replay,
     resume_curriculum,
 )
-from horizon_rl.runs.lines import (
-    JournalError,
-    parse_line,
-    to_line,
-)
+from horizon_rl.runs.lines import parse_line, to_line
 from horizon_rl.runs.lock import is_locked
 from horizon_rl.runs.paths import CHECKPOINTS, INITIAL, JOURNAL
 from horizon_rl.support.errors import InputError
@@ -85,7 +81,7 @@ def test_cut_off_at_any_byte_it_is_read_up_to_the_last_whole_line(path):
     for size in range(len(data)):
         path.write_bytes(data[:size])
         if size < first:
-            with pytest.raises(JournalError, match="cut off within its first line"):
+            with pytest.raises(InputError, match="cut off within its first line"):
                 replay(path)
             continue
         whole_lines = data[:size].count(b"\n")
@@ -123,7 +119,7 @@ def test_torn_line_is_cut_away_before_the_next_is_written(path):
 def test_damaged_line_is_an_error_that_names_it(path, number, old, new, message):
     edit_line(path, number, old, new)
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=message):
+    with pytest.raises(InputError, match=message):
         resume_curriculum(path)
     assert path.read_bytes() == before
 
@@ -131,7 +127,7 @@ def test_damaged_line_is_an_error_that_names_it(path, number, old, new, message)
 def test_garbage_bytes_in_the_middle_are_an_error_that_names_the_line(path):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b"\xff\x00\xfe\n", *lines[3:]]))
-    with pytest.raises(JournalError, match=":4: not JSON"):
+    with pytest.raises(InputError, match=":4: not JSON"):
         replay(path)
 
 
@@ -139,7 +135,7 @@ def test_garbage_bytes_in_the_middle_are_an_error_that_names_the_line(path):
 def test_missing_or_doubled_line_is_noticed(path, keep):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[i] for i in keep))
-    with pytest.raises(JournalError, match="missing, doubled or altered"):
+    with pytest.raises(InputError, match="missing, doubled or altered"):
         replay(path)
 
 
@@ -148,7 +144,7 @@ def test_decision_that_does_not_follow_from_its_evidence_is_refused(path):
     record = parse_line(lines[2], "here")
     record["decision"]["action"] = "commit"
     path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
-    with pytest.raises(JournalError, match=":3: the recorded decision"):
+    with pytest.raises(InputError, match=":3: the recorded decision"):
         replay(path)
 
 
@@ -157,7 +153,7 @@ def test_forged_line_without_a_reason_is_refused(path):
     record = parse_line(lines[2], "line")
     del record["proposal"]["reason"]
     path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
-    with pytest.raises(JournalError, match="journal.jsonl:3: .*None is not a string"):
+    with pytest.raises(InputError, match="journal.jsonl:3: .*None is not a string"):
         replay(path)
 
 
@@ -166,7 +162,7 @@ def test_forged_checkpoint_is_refused_before_it_is_looked_for(path, value):
     lines = path.read_bytes().splitlines(keepends=True)
     record = parse_line(lines[2], "line") | {"checkpoint": value}
     path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
-    with pytest.raises(JournalError, match="journal.jsonl:3: "):
+    with pytest.raises(InputError, match="journal.jsonl:3: "):
         recorded_checkpoints(path)
 
 
@@ -175,13 +171,13 @@ def test_forged_count_beyond_all_bounds_is_refused(path):
     record = parse_line(lines[2], "line")
     record["evidence"]["env_steps"] = 10**400
     path.write_bytes(b"".join([*lines[:2], to_line(record), *lines[3:]]))
-    with pytest.raises(JournalError, match="journal.jsonl:3: .*not a JSON number"):
+    with pytest.raises(InputError, match="journal.jsonl:3: .*not a JSON number"):
         replay(path)
 
 
 def test_empty_journal_is_an_error(path):
     path.write_bytes(b"")
-    with pytest.raises(JournalError, match="empty, or cut off"):
+    with pytest.raises(InputError, match="empty, or cut off"):
         replay(path)
 
 
@@ -197,7 +193,7 @@ def test_second_process_on_the_same_journal_is_refused(path):
     code = (
         "import sys; from pathlib import Path; from horizon_rl.runs.journal import *\n"
         "try: resume_curriculum(Path(sys.argv[1]))\n"
-        "except JournalError as error: print(error)"
+        "except InputError as error: print(error)"
     )
     command = [sys.executable, "-c", code, str(path)]
     other = subprocess.run(command, capture_output=True, text=True)

@@ -21,7 +21,6 @@ from horizon_rl.domains import paper_catalogue
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.rehearsal import Rehearsal, RehearsalCfg
 from horizon_rl.runs.journal import committed_folder, replay
-from horizon_rl.runs.lines import JournalError
 from horizon_rl.runs.paths import journal_of
 from horizon_rl.runs.verify import verify_run
 from horizon_rl.support.durable import digest_directory
@@ -125,7 +124,7 @@ def test_directory_that_holds_a_run_is_refused(tmp_path):
 
 def test_run_that_is_alive_cannot_be_resumed(tmp_path):
     run = create(tiny(), tmp_path)
-    with pytest.raises(JournalError, match="in use by another process"):
+    with pytest.raises(InputError, match="in use by another process"):
         resume(tmp_path)
     run.close()
     resume(tmp_path).close()

@@ -29,8 +29,7 @@ def measure_evaluation(policy: EvaluatedPolicy, sizes: Sizes) -> dict[str, float
     kept = KeptActions(Blocks(make, num_envs, block, sizes.num_threads))
     rollout(env, kept, scenarios)
     num_steps = num_envs * len(kept.actions)
-    threads = sizes.num_threads
-    lanes = Lanes(robots[0], TASK, env.device, num_envs, block, threads)
+    lanes = Lanes(robots[0], TASK, env.device, num_envs, block, sizes.num_threads)
 
     def evaluate() -> int:
         lanes.begin(make, scenarios, 0, range(num_envs))

@@ -22,13 +22,7 @@ from horizon_rl.physics import (
 )
 from horizon_rl.physics.motors import with_servos
 from horizon_rl.robots import REFERENCE, Robot, build_robot, generate, load_preset
-from horizon_rl.task import (
-    NUM_ACTIONS,
-    Scenarios,
-    TaskCfg,
-    VelocityEnv,
-    draw_scenarios,
-)
+from horizon_rl.task import NUM_ACTIONS, Scenarios, TaskCfg, VelocityEnv, draw_scenarios
 
 STEPS = 50
 """Control steps per measurement."""

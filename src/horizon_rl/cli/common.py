@@ -20,6 +20,7 @@ from horizon_rl.domains import Catalogue, load_catalogue, paper_catalogue
 from horizon_rl.policies.shipped import STAND, model_names
 from horizon_rl.runs.find import spell_out
 from horizon_rl.show.table import Table, print_table, to_markdown
+from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.printable import printable
 from horizon_rl.support.records import encode, flatten
@@ -160,6 +161,12 @@ def say(text: str = "", **options: Any) -> None:
 def print_json(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     print()
+
+
+def write_json(path: Path, data: Any, what: str = "numbers") -> None:
+    """Write a file, and say where it is."""
+    write_file(path, f"{json.dumps(data, indent=2, allow_nan=False)}\n".encode())
+    say(f"{what} in {path}")
 
 
 def refuse_changes(

@@ -1,11 +1,8 @@
 """`horizon core`: the pairwise search, and the groups that it selects."""
 
-import json
-
-from horizon_rl.cli.common import Terminal, check_outputs, say
+from horizon_rl.cli.common import Terminal, check_outputs, say, write_json
 from horizon_rl.cli.run_flags import CoreCmd
 from horizon_rl.grid.folder import read_collected
-from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, unknown
 from horizon_rl.support.records import encode
 
@@ -26,9 +23,7 @@ def run(cmd: CoreCmd) -> None:
     found = search_core(by_cell[cmd.cell], cmd.severity, cmd.draw, cmd.suite)
     Terminal().print_tables(core_tables(found), markdown=cmd.markdown)
     if cmd.json:
-        data = json.dumps({**encode(found), "core": found.core}, indent=2)
-        write_file(cmd.json, f"{data}\n".encode())
-        say(f"numbers in {cmd.json}")
+        write_json(cmd.json, {**encode(found), "core": found.core})
     if cmd.figures:
         cmd.figures.mkdir(parents=True, exist_ok=True)
         for name, figure in (("core", core_figure), ("reach", reach_figure)):

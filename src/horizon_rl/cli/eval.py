@@ -1,6 +1,5 @@
 """`horizon eval`: success under exactly specified, frozen physics."""
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +13,10 @@ from horizon_rl.cli.common import (
     say,
     split_name,
     warn_of_pose,
+    write_json,
 )
 from horizon_rl.cli.eval_flags import EvalCmd
 from horizon_rl.cli.progress import show_progress
-from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, needs_extra, require, unknown
 from horizon_rl.support.folders import cache_folder
 
@@ -95,9 +94,7 @@ def run(cmd: EvalCmd) -> None:
                 for path in save_figure(figure, cmd.figures / f"curve-{suite.draw}"):
                     say(f"drawn in {path}")
     if cmd.json:
-        data = results[0] if len(results) == 1 else results
-        write_file(cmd.json, (json.dumps(data, indent=2) + "\n").encode())
-        say(f"results in {cmd.json}")
+        write_json(cmd.json, results[0] if len(results) == 1 else results, "results")
 
 
 def load_suites(cmd: EvalCmd) -> list[Suite]:

@@ -1,6 +1,6 @@
 """Runs of a study as `horizon grid` sees them before they run: checked, and their cost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
@@ -13,7 +13,6 @@ from horizon_rl.cli.common import read_catalogue
 from horizon_rl.cli.grid_flags import GridCmd
 from horizon_rl.cli.parse import parse, read_settings
 from horizon_rl.cli.train_flags import TrainCmd
-from horizon_rl.grid.cost import estimate_cost, measure_speed
 from horizon_rl.grid.folder import GridFolder
 from horizon_rl.grid.job import is_finished
 from horizon_rl.grid.local import capacity, gpu_names
@@ -24,9 +23,10 @@ from horizon_rl.policies.shipped import find_checkpoint
 from horizon_rl.robots.bodies import check_robot, is_mjcf
 from horizon_rl.runs.budget import Budget
 from horizon_rl.runs.paths import has_run
+from horizon_rl.runs.read import RunFiles
 from horizon_rl.show.numbers import show_count, show_duration
 from horizon_rl.support.cores import count_cores
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.training.config import widened_groups
 from horizon_rl.training.start import find_start
 
@@ -61,10 +61,8 @@ def check_runs(study: StudyFile, source: str, grid: Path) -> tuple[Checked, ...]
         # setting may be NaN or a date, until it is refused.
         key = repr({k: v for k, v in plan.settings.items() if k != "seed"})
         if key not in read:
-            try:
+            with blame(f"{source}: run {plan.name}"):
                 read[key] = _read(plan, grid)
-            except InputError as error:
-                raise InputError(f"{source}: run {plan.name}: {error}") from error
         checked = replace(read[key], plan=plan)
         run = plan.method, plan.setting, plan.seed, frozenset(checked.groups)
         if same := found.get(run):
@@ -114,7 +112,7 @@ def check_files(
 
     for checked in runs:
         name, init, cfg = checked.plan.name, checked.cmd.init, checked.cmd.cfg
-        try:
+        with blame(f"run {name}"):
             run = folder.read_sound(name) if is_mjcf(cfg.robot) else None
             if is_mjcf(cfg.robot) and not is_finished(run, checked.budget):
                 robots.load_robot(cfg.robot)
@@ -126,8 +124,6 @@ def check_files(
                 from horizon_rl.policies.teachers import split_teacher  # Takes seconds.
 
                 check(find_checkpoint, split_teacher(text)[0])
-        except InputError as error:
-            raise InputError(f"run {name}: {error}") from error
 
 
 def check_evaluations(study: StudyFile, runs: Sequence[Checked]) -> None:
@@ -178,33 +174,44 @@ def check_settings(cmd: GridCmd, study: StudyFile, runs: Sequence[Checked]) -> N
 def print_cost(
     cmd: GridCmd, study: StudyFile, runs: Sequence[Checked], folder: GridFolder
 ) -> None:
+    """Say what runs may spend at most, but for the end of a phase that was begun."""
     speed, source = cmd.steps_per_s or study.steps_per_s, "given"
     if speed is None:
         begun = (folder.read_sound(checked.plan.name) for checked in runs)
-        speed, source = measure_speed(filter(None, begun)), "measured"
+        speed, source = _measure_speed(filter(None, begun)), "measured"
     width = max(len(checked.plan.name) for checked in runs)
-    lines = []
-    for checked in runs:
-        budget = checked.budget
+    budgets, lines, known = [checked.budget for checked in runs], [], []
+    for checked, budget in zip(runs, budgets, strict=True):
         steps = f"{budget.steps:,}" if budget.steps else "no limit of"
-        seconds = budget.left_s(0, 0.0, speed)
-        hours = "" if seconds is None else f", {show_duration(seconds)}"
-        lines.append(f"{checked.plan.name:{width}}  {steps} env steps{hours}")
-    cost = estimate_cost([checked.budget for checked in runs], speed)
-    lines.append(f"{len(runs)} runs, {show_count(cost.env_steps)} env steps")
-    if cost.unlimited:
-        lines[-1] += f", and {cost.unlimited} run(s) without a limit"
-    if cost.run_s is None:
+        lines.append(f"{checked.plan.name:{width}}  {steps} env steps")
+        if (seconds := budget.left_s(0, 0.0, speed)) is not None:
+            known.append(seconds)
+            lines[-1] += f", {show_duration(seconds)}"
+    env_steps = sum(budget.steps for budget in budgets)
+    lines.append(f"{len(runs)} runs, {show_count(env_steps)} env steps")
+    if unlimited := sum(not (b.steps or b.minutes) for b in budgets):
+        lines[-1] += f", and {unlimited} run(s) without a limit"
+    if len(known) < len(runs):
         lines.append("hours: unknown; give --steps-per-s, or minutes to every run")
     else:
-        line = f"{show_duration(cost.run_s)} of runs"
+        line = f"{show_duration(sum(known))} of runs"
         if speed:
             line += f" at {speed:,.0f} steps/s a run ({source})"
         if most := _side_by_side(cmd, runs):
-            least = max(cost.run_s / most, cost.longest_s)
+            least = max(sum(known) / most, *known)
             line += f"; {show_duration(least)} with {most} side by side"
         lines.append(line)
     print("\n".join(lines), flush=True)
+
+
+def _measure_speed(runs: Iterable[RunFiles]) -> float | None:
+    """Return the env steps a second that runs have had, probes and all; None: none has."""
+    steps = seconds = 0.0
+    for run in runs:
+        timed = run.phase_times()
+        steps += sum(e.evidence.env_steps for e in run.entries[: len(timed)])
+        seconds += float(timed.sum())
+    return steps / seconds if seconds else None
 
 
 def _side_by_side(cmd: GridCmd, runs: Sequence[Checked]) -> int:

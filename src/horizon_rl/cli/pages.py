@@ -8,7 +8,7 @@ import tyro
 
 from horizon_rl.cli.common import say
 from horizon_rl.support.durable import write_file
-from horizon_rl.support.errors import InputError, RunError, needs_extra
+from horizon_rl.support.errors import InputError, RunError, blame, needs_extra
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +40,8 @@ def run(cmd: PagesCmd) -> None:
 
     stale = []
     for page in cmd.pages:
-        try:
+        with blame(f"cannot read {page}"):
             text = read_text(page)
-        except InputError as error:
-            raise InputError(f"cannot read {page}: {error}") from error
         filled = fill_page(text, Path.cwd(), str(page))
         if filled != text:
             stale.append(str(page))

@@ -23,7 +23,7 @@ from tyro.constructors import (
 )
 
 from horizon_rl.support.bounds import OutOfBoundsError, check_bounds
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, blame, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import to_toml, toml_tables
@@ -99,10 +99,8 @@ def _default(
     usual = getattr(module, "default", None)
     if file is None:
         return usual(args) if usual else None
-    try:
+    with blame(f"--config {file}"):
         text = read_text(file)
-    except InputError as error:
-        raise InputError(f"--config {file}: {error}") from error
     with toml_tables(text, str(file)) as tables:
         return read_settings(module, kind, tables, args)
 

@@ -11,7 +11,7 @@ from horizon_rl.cli.run_flags import ReportCmd
 from horizon_rl.policies.shipped import read_model, shipped_runs
 from horizon_rl.runs.find import find_journals, newest_journal, spell_run
 from horizon_rl.runs.journal import read_header
-from horizon_rl.support.errors import InputError, needs_extra
+from horizon_rl.support.errors import needs_extra
 from horizon_rl.support.folders import cache_folder
 
 with needs_extra("train"):
@@ -33,10 +33,7 @@ def run(cmd: ReportCmd) -> None:
         for record in read_records(Path(file), name)
     ]
     points = read_curve(cmd.cost_curve) if cmd.cost_curve else []
-    try:
-        prepare_folder(cmd.out)
-    except OSError as error:
-        raise InputError(f"--out {cmd.out}: {error.strerror}") from error
+    prepare_folder(cmd.out)
     if cmd.evaluate:
         records += _evaluate(sources, records, cmd.evaluate)
     material = gather(
@@ -50,9 +47,7 @@ def run(cmd: ReportCmd) -> None:
     say(f"{cmd.out / PAGE}, with {number} figures beside it")
 
 
-def _split_runs(
-    named: Sequence[str],
-) -> tuple[Sequence[str], list[dict[str, Any]]]:
+def _split_runs(named: Sequence[str]) -> tuple[Sequence[str], list[dict[str, Any]]]:
     """Tell runs from shipped policies without one, of which only results are shown."""
     shipped = shipped_runs()
     pairs = {argument: split_name(argument) for argument in named}

@@ -75,15 +75,14 @@ def run(cmd: RobotsCmd) -> None:
 def describe(body: Morphology) -> dict[str, Any]:
     """Return a body as plain data: the `--json` interface."""
     pair = (body.front, body.rear)
-    thigh = sum(leg.thigh_length_m for leg in pair) / 2.0
-    calf = sum(leg.shank_length_m for leg in pair) / 2.0
+    calf = sum(leg.shank_length_m for leg in pair) / 2.0  # Stilts included.
     # How high a level trunk's origin stands over the feet.
     front_height, rear_height = (
         leg.foot_radius_m - float(leg.frames(leg.default_pose_rad)[3][0][2])
         for leg in pair
     )
     return {
-        **_describe(body, body.total_mass_kg, thigh, calf),
+        **_describe(body, calf),
         "title": body.title,
         "standing_pitch_rad": body.stance.pitch_rad,
         "front_height_m": front_height,
@@ -96,9 +95,8 @@ def describe(body: Morphology) -> dict[str, Any]:
 
 def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
     """Return an imported robot as plain data, motors as of its front left leg."""
-    lengths = robot.thigh_length_m, robot.calf_length_m
     return {
-        **_describe(robot, robot.total_mass_kg, *lengths),
+        **_describe(robot, robot.calf_length_m),
         **robots.inspect_robot(robot),
         "title": robot.name,
         "sources": [str(path)],
@@ -106,15 +104,13 @@ def describe_import(robot: Robot, path: Path) -> dict[str, Any]:
     }
 
 
-def _describe(
-    robot: Morphology | Robot, mass: float, thigh: float, calf: float
-) -> dict[str, Any]:
+def _describe(robot: Morphology | Robot, calf_m: float) -> dict[str, Any]:
     return {
         "name": robot.name,
-        "mass_kg": mass,
-        "thigh_length_m": thigh,
-        "calf_length_m": calf,
-        "leg_length_m": thigh + calf,
+        "mass_kg": robot.total_mass_kg,
+        "thigh_length_m": robot.thigh_length_m,
+        "calf_length_m": calf_m,
+        "leg_length_m": robot.thigh_length_m + calf_m,
         "standing_height_m": robot.standing_height_m,
         "default_pose_rad": robot.default_pose_rad.tolist(),
         **{key: _of_one_leg(getattr(robot, key)) for key in MOTORS},

@@ -26,9 +26,7 @@ class CoreCmd:
     """
 
     records: Annotated[
-        Path,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="GRID|RECORDS.jsonl"),
+        Path, tyro.conf.Positional, tyro.conf.arg(metavar="GRID|RECORDS.jsonl")
     ]
     """Folder of a finished grid, or the records that it collected."""
     cell: str = "horizon"

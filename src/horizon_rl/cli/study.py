@@ -1,16 +1,15 @@
 """`horizon study`: compare training runs from their files alone."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from warnings import warn
 
-from horizon_rl.cli.common import Terminal, check_outputs, say, split_name
+from horizon_rl.cli.common import Terminal, check_outputs, say, split_name, write_json
 from horizon_rl.cli.run_flags import StudyCmd
 from horizon_rl.policies.shipped import shipped_runs
 from horizon_rl.runs.find import find_journals
-from horizon_rl.support.durable import write_file
 from horizon_rl.support.errors import InputError, RunError, needs_extra, unknown
+from horizon_rl.support.records import encode
 
 with needs_extra("train"):
     from horizon_rl.evaluation.studies.study import study
@@ -31,9 +30,7 @@ def run(cmd: StudyCmd) -> None:
         )
     Terminal().print_tables(study_tables(found), markdown=cmd.markdown)
     if cmd.json:
-        data = json.dumps(found.to_json(), indent=2, allow_nan=False)
-        write_file(cmd.json, f"{data}\n".encode())
-        say(f"numbers in {cmd.json}")
+        write_json(cmd.json, encode(found))
     if cmd.figures:
         from horizon_rl.show.study_figures import draw_study
 

@@ -24,12 +24,7 @@ from horizon_rl.runs.read import read_run
 from horizon_rl.runs.results import write_results
 from horizon_rl.runs.summarise import resume_command
 from horizon_rl.show.actions import describe_phases, describe_undone
-from horizon_rl.support.errors import (
-    InputError,
-    NonFiniteError,
-    RunError,
-    needs_extra,
-)
+from horizon_rl.support.errors import InputError, NonFiniteError, RunError, needs_extra
 
 with needs_extra("train"):
     from horizon_rl.cli.before_after import measure_before_after
@@ -186,14 +181,7 @@ def _report(run: Run, cmd: TrainCmd) -> None:
         f"{describe_undone(entries)}; {run.trained_s / 60.0:.1f} min."
     )
     if cmd.table and checkpoint_folder(run.path).is_dir():
-        found = measure_before_after(
-            run.checkpoint,
-            run.curriculum.state.env_steps,
-            tuple(run.curriculum.state.mastered),
-            run.catalogue,
-            cmd.table,
-            cmd.device,
-        )
+        found = measure_before_after(run, cmd.table, cmd.device)
         write_results(run.path, found)
         Terminal().print_tables(before_after_tables(found), markdown=False)
     elif cmd.table:

@@ -114,10 +114,6 @@ class Curriculum:
         """Return what `tell` would decide; change nothing."""
         return self.preview(evidence)[1]
 
-    def ends_early(self, evidence: Evidence) -> bool:
-        """Tell whether what an early look measured settles the phase."""
-        return self.decide(evidence).verdict.passed
-
     def forget_reference(self) -> None:
         """Have the last commit measured again before the next phase trains."""
         if known := self.state.reference:

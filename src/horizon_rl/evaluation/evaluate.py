@@ -13,12 +13,7 @@ from horizon_rl.evaluation.suite import FrozenColumn, Suite
 from horizon_rl.physics import choose_device
 from horizon_rl.policies.load import EvaluatedPolicy
 from horizon_rl.support.errors import require
-from horizon_rl.task import (
-    EpisodeTable,
-    Policy,
-    join_scenarios,
-    succeeded,
-)
+from horizon_rl.task import EpisodeTable, join_scenarios, succeeded
 from horizon_rl.task.episodes import concatenate
 from horizon_rl.task.rollouts import complete
 
@@ -127,7 +122,8 @@ class Evaluator:
             return 0.0
         column, worlds = todo[0][0], min(chunk, max(rows for _, rows in todo))
         lanes, rows = self._lanes(policy, column, worlds), range(min(n, worlds))
-        lanes.begin(self._make(policy), column.scenarios(len(rows)), 0, rows)
+        make = partial(policy.make, self.device)
+        lanes.begin(make, column.scenarios(len(rows)), 0, rows)
         lanes.advance(WARM_UP)
         began = perf_counter()
         lanes.advance(SAMPLE)
@@ -161,9 +157,6 @@ class Evaluator:
         if self.device.type != "cpu":
             return GPU_CHUNK
         return SHARED_BLOCK if policy.is_shared else CHUNK
-
-    def _make(self, policy: EvaluatedPolicy) -> Callable[[], Policy]:
-        return partial(policy.make, self.device)
 
     def _batches(self, columns: Sequence[FrozenColumn]) -> list[list[FrozenColumn]]:
         """Return columns by what runs side by side: on the CPU every one by itself."""
@@ -203,8 +196,8 @@ class Evaluator:
             def count(step: int, rows: range = rows) -> None:
                 tell(rows.start * missing[0].task.max_steps + step * len(rows))
 
-            seed = missing[0].noise_seed
-            lanes.begin(self._make(policy), scenarios, seed, rows)
+            seed, make = missing[0].noise_seed, partial(policy.make, self.device)
+            lanes.begin(make, scenarios, seed, rows)
             tables.append(complete(lanes, lanes.longest, count))
             whole = concatenate(tables)
             for i in range(first // n, -(-rows.stop // n)):

@@ -105,11 +105,7 @@ def interquartile_mean(
 
 
 def improvement_probability(
-    x: ArrayLike,
-    y: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    whole_seeds: bool = False,
+    x: ArrayLike, y: ArrayLike, rng: np.random.Generator, *, whole_seeds: bool = False
 ) -> Estimate:
     """Return the probability that a seed of X beats a seed of Y, mean over columns.
 

@@ -10,7 +10,7 @@ import numpy as np
 from horizon_rl.evaluation.statistics import Spread, spread
 from horizon_rl.policies.shipped import model_names
 from horizon_rl.runs.read import NUMBER, RunFiles, find
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, blame, unknown
 from horizon_rl.support.reading import read_bytes
 from horizon_rl.support.records import loads
 
@@ -178,9 +178,5 @@ def _success_at(steps: float, lines: Iterable[Mapping[float, float]]) -> Spread 
 
 
 def read_json(file: Path) -> Any:
-    try:
+    with blame(f"cannot read {file}", OSError), blame(str(file)):
         return loads(read_bytes(file))
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from error

@@ -13,7 +13,7 @@ from horizon_rl.physics import effects_of
 from horizon_rl.physics.motors import Motors
 from horizon_rl.robots import REFERENCE, load_robot
 from horizon_rl.support.bounds import MAX_NUMBERS, Bounded, Seed, Share, Within
-from horizon_rl.support.errors import InputError, require, unknown
+from horizon_rl.support.errors import InputError, blame, require, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, flatten, inside
 from horizon_rl.support.toml_text import toml_tables
@@ -79,10 +79,8 @@ def load_suite(
         file = Path(source)
     else:
         raise InputError(f"{unknown('suite', source, BUILT_IN)}, or a .toml file")
-    try:
+    with blame(f"cannot read {source}"):
         text = read_text(file)
-    except InputError as error:
-        raise InputError(f"cannot read {source}: {error}") from error
     with toml_tables(text, source) as tables:
         table = decode_value(SuiteTable, tables)
         shifts = any(column.groups for column in table.columns.values())

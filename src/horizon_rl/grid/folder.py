@@ -19,7 +19,7 @@ from horizon_rl.runs.lock import lock
 from horizon_rl.runs.paths import has_run, journal_of, last_written
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.support.durable import make_directory, remove_aside, write_file
-from horizon_rl.support.errors import InputError, RunError
+from horizon_rl.support.errors import InputError, RunError, blame
 from horizon_rl.support.reading import MAX_ARRAYS, read_bytes
 from horizon_rl.support.records import dumps, flatten, loads
 from horizon_rl.support.toml_text import to_toml
@@ -152,13 +152,10 @@ class GridFolder:
 
         What a killed grid had not finished writing is deleted.
         """
-        try:
+        with blame(f"cannot write to --out {self.path}", OSError):
             for part in ("runs", *WRITTEN):
                 make_directory(self.path / part)
             file = open(self.path / "lock", "wb", buffering=0)
-        except OSError as error:
-            why = error.strerror
-            raise InputError(f"cannot write to --out {self.path}: {why}") from error
         with file:
             try:
                 lock(file, self.path)
@@ -189,11 +186,8 @@ def _changes(file: Path, before: bytes, after: str) -> list[str]:
 def read_collected(source: Path) -> list[dict[str, Any]]:
     """Read the collected records of a grid: its folder, or the file itself."""
     file = GridFolder(source).records if source.is_dir() else source
-    try:
+    with blame(f"cannot read records {file}", OSError, InputError):
         records = [loads(line) for line in read_bytes(file, MAX_ARRAYS).splitlines()]
-    except (OSError, InputError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read records {file}: {why}") from error
     if not records or not all(map(is_run_record, records)):
         raise InputError(f"{file}: not records; accepted: what `horizon grid` collects")
     return records

@@ -102,9 +102,7 @@ def is_finished(run: RunFiles | None, budget: Budget) -> bool:
 
 
 def run_job(
-    job: Job,
-    files: bytes | None = None,
-    is_stopped: Callable[[], bool] = lambda: False,
+    job: Job, files: bytes | None = None, is_stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[Message]:
     """Train or resume, then evaluate; one that is stopped ends after its iteration.
 
@@ -147,11 +145,16 @@ def _work(
         def should_stop() -> bool:
             return is_stopped() or _is_late(job)
 
+        def bring_back(*, final: bool) -> Iterator[Files]:
+            """Tell of new phases, where nobody else sees them."""
+            if job.away and (data := pack(place, sent, final=final)):
+                yield Files(data, log.read_bytes())
+
+        sent: dict[str, tuple[int, int]] = {}
         said = _size(log)
         train = _train_command(job, place, scratch)
         # One that is late at its turn is evaluated like all others that are late.
         with suppress(Stopped), start(job, train, log, scratch, should_stop) as child:
-            bring_back = _bring_back(job, place, log)
             for _ in watch(child, should_stop):
                 yield from bring_back(final=False)
             yield from bring_back(final=True)
@@ -186,17 +189,6 @@ def _work(
         return
     standing = "finished" if is_finished(run, job.budget) else "stopped"
     yield Ended(standing=standing, evaluations=tuple(found))
-
-
-def _bring_back(job: Job, place: Path, log: Path) -> Callable[..., Iterator[Files]]:
-    """Return what tells of new phases, where nobody else sees them."""
-    sent: dict[str, tuple[int, int]] = {}
-
-    def tell(*, final: bool) -> Iterator[Files]:
-        if job.away and (data := pack(place, sent, final=final)):
-            yield Files(data, log.read_bytes())
-
-    return tell
 
 
 def _read(place: Path) -> RunFiles | None:

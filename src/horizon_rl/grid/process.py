@@ -13,14 +13,10 @@ from typing import IO, TYPE_CHECKING
 
 from horizon_rl.evaluation.array_cache import make_key
 from horizon_rl.runs.paths import has_run, journal_of, metrics_file
+from horizon_rl.support.durable import fcntl
 
 if TYPE_CHECKING:
     from horizon_rl.grid.job import Job
-
-try:
-    import fcntl
-except ImportError:  # There, kernels are compiled side by side.
-    fcntl = None
 
 POLL_S = 0.2
 LOOK_EVERY_S = 1.0
@@ -97,7 +93,7 @@ def _turn_on_node(
     of this software: after an upgrade, kernels are compiled again.
     """
     if not job.gpus or fcntl is None or command[0] != "train":
-        yield None
+        yield None  # Without locks, kernels are compiled side by side.
         return
     key = make_key(runs=str(Path(job.folder).parent))[:16]
     with open(Path(tempfile.gettempdir()) / f"horizon-grid-{key}", "a+") as file:

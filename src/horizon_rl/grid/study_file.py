@@ -27,7 +27,7 @@ from typing import Any
 
 from horizon_rl.evaluation.draws import Draw
 from horizon_rl.support.bounds import Bounded, NumScenarios, Positive, Seed, Share
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import FieldError, decode_value, inside
 from horizon_rl.support.toml_text import toml_tables
@@ -117,10 +117,8 @@ class PlannedRun:
 
 def load_study(path: Path) -> StudyFile:
     """Read a study; what is wrong with it is said with file and line."""
-    try:
+    with blame(f"cannot read study {path}"):
         text = read_text(path)
-    except InputError as error:
-        raise InputError(f"cannot read study {path}: {error}") from error
     return parse_study(text, str(path))
 
 
@@ -178,9 +176,9 @@ def merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(old)
     for key, value in new.items():
         key = key.replace("-", "_")
-        both = isinstance(merged.get(key), Mapping) and isinstance(value, Mapping)
-        if both or isinstance(value, Mapping):
-            value = merge(merged[key] if both else {}, value)
+        if isinstance(value, Mapping):
+            before = merged.get(key)
+            value = merge(before if isinstance(before, Mapping) else {}, value)
         merged[key] = value
     return merged
 

@@ -11,13 +11,7 @@ import torch
 
 from horizon_rl.domains import Catalogue, middle_instance, paper_catalogue
 from horizon_rl.learning import Actor
-from horizon_rl.physics import (
-    CONTROL_DT,
-    CpuBackend,
-    Pool,
-    build_pool,
-    own_effects,
-)
+from horizon_rl.physics import CONTROL_DT, CpuBackend, Pool, build_pool, own_effects
 from horizon_rl.physics.motors import MOTOR_GROUP, Motors
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.metadata import (
@@ -134,10 +128,8 @@ def _compare(
     env = VelocityEnv(CpuBackend(pool.robot, num_worlds=1, num_threads=1), task)
     policies = LearnedPolicy(actor), file
     observations = env.begin(draw_scenarios(pool, task, np.random.default_rng(0)), 0)
-    differences, seen = (
-        np.zeros(NUM_STEPS),
-        np.zeros((NUM_STEPS, NUM_ACTOR), np.float32),
-    )
+    differences = np.zeros(NUM_STEPS)
+    seen = np.zeros((NUM_STEPS, NUM_ACTOR), np.float32)
     for step in range(NUM_STEPS):
         seen[step] = observations["actor"].numpy()
         action, twin = (policy.act(observations) for policy in policies)

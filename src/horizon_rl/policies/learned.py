@@ -11,17 +11,13 @@ from torch import Tensor
 from horizon_rl.domains import Catalogue
 from horizon_rl.learning.algorithm import ALGORITHMS, check_tensors
 from horizon_rl.learning.build import build_policy
-from horizon_rl.learning.checkpoint import (
-    Checkpoint,
-    CheckpointRecord,
-    load_checkpoint,
-)
+from horizon_rl.learning.checkpoint import Checkpoint, CheckpointRecord, load_checkpoint
 from horizon_rl.learning.config import LearnerCfg
 from horizon_rl.learning.history import Memory
 from horizon_rl.learning.networks import Actor
 from horizon_rl.physics import privileged_numbers
 from horizon_rl.runs.checkpoints import verify_checkpoint
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.records import decode
 from horizon_rl.task import NUM_ACTIONS, NUM_ACTOR, TaskCfg
 from horizon_rl.task.mirror import swap_instance
@@ -104,7 +100,8 @@ def load_actor(
         for name, value in tensors.items()
         if name.startswith("actor.")
     }
-    try:
+    needed = f"{NUM_ACTOR} observations and {NUM_ACTIONS} actions"
+    with blame(f"{path} is not a policy for {needed}"):
         cfg = decode(LearnerCfg, record.config.get("learner"))
         task = decode(TaskCfg, record.config.get("task"))
         widths, image = {"actor": NUM_ACTOR}, None
@@ -120,10 +117,5 @@ def load_actor(
         with suppress(RuntimeError), torch.device("meta"):
             _check_weights(weights, build(), cfg.algorithm)
         actor = build()
-    except InputError as error:
-        raise InputError(
-            f"{path} is not a policy for {NUM_ACTOR} observations and {NUM_ACTIONS} "
-            f"actions: {error}"
-        ) from error
     actor.load_state_dict(weights)
     return actor.eval(), task, record

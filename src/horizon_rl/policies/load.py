@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from horizon_rl.domains import Catalogue
 from horizon_rl.policies.learned import LearnedPolicy, load_actor
 from horizon_rl.policies.shipped import STAND, find_checkpoint, model_names
-from horizon_rl.support.errors import InputError, guess, needs_extra
+from horizon_rl.support.errors import InputError, blame, guess, needs_extra
 from horizon_rl.support.named_code import find_code
 from horizon_rl.support.records import decode, dumps
 from horizon_rl.task import NUM_ACTIONS
@@ -103,11 +103,9 @@ class FunctionPolicy:
         actor = observations["actor"]
         actions = self._function(actor.cpu().numpy())
         if not isinstance(actions, torch.Tensor):
-            try:
+            with blame("the policy's actions", TypeError, ValueError):
                 # A copy: torch takes no array that runs backwards.
                 actions = torch.from_numpy(np.array(actions, dtype=np.float32))
-            except (TypeError, ValueError) as error:
-                raise InputError(f"the policy's actions: {error}") from error
         return actions.to(actor.device, torch.float32)
 
 
@@ -157,15 +155,10 @@ def _load_onnx(name: str, path: Path) -> EvaluatedPolicy:
     with needs_extra("onnx"):
         from horizon_rl.policies.onnx import OnnxPolicy
         from horizon_rl.policies.onnx_file import MAX_BYTES
-    try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)  # One too many is refused.
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    try:
+    with blame(f"cannot read {path}", OSError), open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)  # One too many is refused.
+    with blame(str(path)):
         policy = OnnxPolicy(content, path.parent)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
     whole = policy.content
     digest = hashlib.sha256(whole).hexdigest()
     return EvaluatedPolicy(

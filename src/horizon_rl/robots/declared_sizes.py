@@ -14,7 +14,7 @@ from math import nan, prod
 from pathlib import Path
 from typing import Any
 
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 
 MAX_FILE = 1 << 24
 """Bytes of a file, and of each that it includes; meshes lie elsewhere."""
@@ -140,11 +140,8 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def _read(file: Path, num_bytes: int) -> bytes:
-    try:
-        with open(file, "rb") as opened:
-            return opened.read(num_bytes)
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    with blame(f"cannot read {file}", OSError), open(file, "rb") as opened:
+        return opened.read(num_bytes)
 
 
 def _numbers(tag: str, name: str, value: str | None) -> list[int]:

@@ -8,7 +8,6 @@ import mujoco
 import numpy as np
 
 from horizon_rl.robots.morphology import JOINT_NAMES
-from horizon_rl.robots.robot import canonical_ranges
 from horizon_rl.robots.standing import TURN, find_pose, turns_into, why_no_stance
 from horizon_rl.support.errors import InputError, require
 
@@ -24,18 +23,6 @@ class Joints:
     low: np.ndarray
     high: np.ndarray
     """Canonical ranges, rad; infinite where there is no limit."""
-
-    @classmethod
-    def read(
-        cls,
-        model: mujoco.MjModel,
-        ids: np.ndarray,
-        sign: np.ndarray,
-        offset: np.ndarray,
-    ) -> "Joints":
-        limits, limited = model.jnt_range[ids], model.jnt_limited[ids]
-        ranges = canonical_ranges(limits, limited, sign, offset)
-        return cls(ids, sign, offset, *ranges)
 
     def counted_around(self, pose: np.ndarray) -> "Joints":
         """Return the joints with angles counted so that `pose` lies in their ranges.
@@ -66,37 +53,39 @@ class Joints:
         return qpos
 
 
-@dataclass(frozen=True, eq=False)
-class Stands:
-    """Tells whether a robot stands in a pose."""
-
-    model: mujoco.MjModel
-    feet: list[int]
-    thigh_m: float
-    calf_m: float
-
-    def why_not(self, pose: np.ndarray, joints: Joints) -> str | None:
-        length_m, qpos = self.thigh_m + self.calf_m, joints.write(pose, self.model)
-        return why_no_stance(self.model, qpos, self.feet, joints.ids, length_m)
-
-
 def choose_pose(
     source: mujoco.MjModel,
     joints: Joints,
-    stands: Stands,
+    model: mujoco.MjModel,
+    feet: list[int],
+    lengths_m: Sequence[float],
     given: Sequence[float] | np.ndarray | None,
 ) -> tuple[np.ndarray, Joints, str]:
     """Choose the canonical default pose: as given, from a keyframe, or found.
 
+    Args:
+        source: The robot as the file has it, with its keyframes.
+        joints: Of both models.
+        model: The robot as it is simulated, with geoms `feet`.
+        feet: In which it stands.
+        lengths_m: Of a thigh and of a calf.
+        given: The pose that a user asks for.
+
     Returns:
         It, the joints with angles counted around it, and in words where it is from.
     """
-    for name, length_m in (("thigh", stands.thigh_m), ("calf", stands.calf_m)):
+
+    def why_not(pose: np.ndarray, joints: Joints) -> str | None:
+        qpos = joints.write(pose, model)
+        return why_no_stance(model, qpos, feet, joints.ids, thigh_m + calf_m)
+
+    thigh_m, calf_m = lengths_m
+    for name, length_m in (("thigh", thigh_m), ("calf", calf_m)):
         require(f"the length of a {name}", length_m, 0.001, 100.0)
     if given is not None:
         pose = np.asarray(given, dtype=float)
         joints = joints.counted_around(pose)
-        if reason := stands.why_not(pose, joints):
+        if reason := why_not(pose, joints):
             raise InputError(f"the given default pose is none to stand in: {reason}")
         return pose, joints, "given"
     refused = ""
@@ -106,13 +95,13 @@ def choose_pose(
         except InputError:
             reason = "it lies outside the joints' ranges"
         else:
-            reason = stands.why_not(pose, counted)
+            reason = why_not(pose, counted)
             if not reason:
                 return pose, counted, f"keyframe {name}"
         refused = refused or f"; not keyframe {name}: {reason}"
-    pose = find_pose(stands.thigh_m, stands.calf_m, joints.low, joints.high)
+    pose = find_pose(thigh_m, calf_m, joints.low, joints.high)
     joints = joints.counted_around(pose)
-    if reason := stands.why_not(pose, joints):
+    if reason := why_not(pose, joints):
         raise InputError(f"no pose to stand in: {reason}{refused}")
     return pose, joints, f"found by kinematics{refused}"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from horizon_rl.robots.leg import JOINT_KINDS
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, blame, unknown
 from horizon_rl.support.reading import read_text
 from horizon_rl.support.records import decode_value, loads
 
@@ -50,12 +50,8 @@ def joints_file(path: Path) -> Path:
 
 def read_joints(path: Path) -> dict[str, str]:
     """Read a map from canonical joints to a file's."""
-    try:
+    with blame(f'{path}: needs a JSON object such as {{"FL_hip": "..."}}'):
         return decode_value(dict[str, str], loads(read_text(path)))
-    except InputError as error:
-        raise InputError(
-            f'{path}: needs a JSON object such as {{"FL_hip": "..."}}: {error}'
-        ) from error
 
 
 def find_joints(

@@ -86,10 +86,8 @@ def _looks() -> dict[str, Look]:
 
 def _measure(model: mujoco.MjModel) -> Trunk:
     box, (front, side, _) = model.geom("trunk"), model.body("FL_hip").pos.tolist()
-    rear, half_y = (
-        float(model.body("RL_hip").pos[0]),
-        max(box.size[1], 0.95 * abs(side)),
-    )
+    rear = float(model.body("RL_hip").pos[0])
+    half_y = max(box.size[1], 0.95 * abs(side))
     reach = 0.35 * (front - rear) / 2.0
     nose = max(float(box.pos[0] + box.size[0]), front + 0.5 * reach)
     half = np.array((half_y, float(box.size[2])))

@@ -21,7 +21,7 @@ import numpy as np
 from horizon_rl.robots.bodies import is_mjcf, load_body
 from horizon_rl.robots.build import build_robot
 from horizon_rl.robots.declared_sizes import check_declared_sizes, check_images
-from horizon_rl.robots.default_pose import Joints, Stands, choose_pose
+from horizon_rl.robots.default_pose import Joints, choose_pose
 from horizon_rl.robots.ground import FLAT, Ground, free_name
 from horizon_rl.robots.joint_map import (
     find_feet,
@@ -32,7 +32,7 @@ from horizon_rl.robots.joint_map import (
     read_joints,
 )
 from horizon_rl.robots.morphology import JOINT_NAMES, LEG_NAMES
-from horizon_rl.robots.robot import Robot
+from horizon_rl.robots.robot import Robot, canonical_ranges
 from horizon_rl.robots.scene import (
     FOOT_SENSORS,
     TRUNK_SENSOR,
@@ -132,11 +132,15 @@ def load_mjcf(
         for motor, joint, direction in zip(JOINT_NAMES, joint_names, sign, strict=True):
             add_motor(spec, motor, joint, direction)
         model = _load(spec.compile)
-        found = Joints.read(source, joint_ids, sign, offset_rad)
-        stands = Stands(model, [model.geom(n).id for n in foot_names], *lengths_m)
-        pose, found, pose_source = choose_pose(source, found, stands, default_pose_rad)
+        limits, limited = source.jnt_range[joint_ids], source.jnt_limited[joint_ids]
+        ranges = canonical_ranges(limits, limited, sign, offset_rad)
+        found = Joints(joint_ids, sign, offset_rad, *ranges)
+        foot_geoms = [model.geom(name).id for name in foot_names]
+        pose, found, pose_source = choose_pose(
+            source, found, model, foot_geoms, lengths_m, default_pose_rad
+        )
         qpos = found.write(pose, model)
-        stance = find_stance(model, qpos, stands.feet)
+        stance = find_stance(model, qpos, foot_geoms)
         # After legs and pose, of which those above say more.
         _check_finite(source)
         if ground != FLAT:

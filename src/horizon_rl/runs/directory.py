@@ -13,19 +13,7 @@ import numpy as np
 from horizon_rl.curriculum import CheckpointRef, Entry, Episodes, last_checkpoint
 from horizon_rl.curriculum.entry import last_commit
 from horizon_rl.curriculum.evidence import ProbedEpisodes
-from horizon_rl.runs.paths import (
-    BUDGET,
-    CHECKPOINTS,
-    EVIDENCE,
-    FILMS,
-    INITIAL,
-    JOURNAL,
-    METRICS,
-    RESULTS,
-    TIMES,
-    checkpoint_folder,
-    phase_name,
-)
+from horizon_rl.runs import paths
 from horizon_rl.runs.telemetry import PhaseTimes as PhaseTimes
 from horizon_rl.runs.telemetry import append_line, keep_phases
 from horizon_rl.support.durable import (
@@ -49,12 +37,12 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path) -> "RunDirectory":
         """Make a directory for a new run; one that holds anything is refused."""
-        make_run_directory(path, JOURNAL, CHECKPOINTS)
+        make_run_directory(path, paths.JOURNAL, paths.CHECKPOINTS)
         return cls(path)
 
     @property
     def journal(self) -> Path:
-        return self.path / JOURNAL
+        return self.path / paths.JOURNAL
 
     def write_evidence(
         self, phase: int, window: Episodes, probes: Mapping[str, ProbedEpisodes]
@@ -74,30 +62,31 @@ class RunDirectory:
             arrays[f"{name}_return"] = episodes.returns.astype(np.float32)
             for size in () if episodes.size is None else np.unique(episodes.size):
                 arrays[f"{name}_size:{size}"] = episodes.size == size
-        make_directory(self.path / EVIDENCE)
+        make_directory(self.path / paths.EVIDENCE)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        name = f"{phase_name(phase)}.npz"
-        write_file(self.path / EVIDENCE / name, buffer.getvalue())
+        name = f"{paths.phase_name(phase)}.npz"
+        write_file(self.path / paths.EVIDENCE / name, buffer.getvalue())
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Note an iteration; a figure that is not finite is noted as null."""
-        append_line(self.path / METRICS, _only_finite(line))
+        append_line(self.path / paths.METRICS, _only_finite(line))
 
     def write_times(self, times: PhaseTimes) -> None:
-        append_line(self.path / TIMES, asdict(times))
+        append_line(self.path / paths.TIMES, asdict(times))
 
     def write_checkpoint(
         self, phase: int | None, fill: Callable[[Path], object]
     ) -> CheckpointRef:
         """Write a phase's checkpoint, or None's, the initial one, whole or not at all."""
-        name = INITIAL if phase is None else phase_name(phase)
-        digest = write_directory(checkpoint_folder(self.path, name), fill)
+        name = paths.INITIAL if phase is None else paths.phase_name(phase)
+        digest = write_directory(paths.checkpoint_folder(self.path, name), fill)
         return CheckpointRef(name, digest)
 
     def checkpoint(self, named: CheckpointRef | None) -> Path:
         """Return the folder of a checkpoint on record; None names the initial one."""
-        return checkpoint_folder(self.path, named.name if named else INITIAL)
+        name = named.name if named else paths.INITIAL
+        return paths.checkpoint_folder(self.path, name)
 
     def find_checkpoint(self, checkpoint: CheckpointRef) -> Path:
         """Return a checkpoint's folder; one that is not what was named is refused."""
@@ -112,7 +101,7 @@ class RunDirectory:
         What somebody else has put into the directory stays.
         """
         self.keep_checkpoints(entries, keep)
-        for folder in ("", CHECKPOINTS, EVIDENCE, FILMS):
+        for folder in ("", paths.CHECKPOINTS, paths.EVIDENCE, paths.FILMS):
             remove_aside(self.path / folder, alone=True)
         return keep_phases(self.path, entries)
 
@@ -124,21 +113,21 @@ class RunDirectory:
         named = [entry.checkpoint for entry in entries if entry.checkpoint]
         kept = [*named[-count:], last_checkpoint(entries), last_commit(entries)]
         names = [checkpoint.name for checkpoint in kept if checkpoint]
-        remove_unnamed(self.path / CHECKPOINTS, r"phase-\d{5}", names)
+        remove_unnamed(self.path / paths.CHECKPOINTS, r"phase-\d{5}", names)
 
 
 def initial_checkpoint(digest: str) -> CheckpointRef:
     """Return the checkpoint from before the first phase."""
-    return CheckpointRef(INITIAL, digest)
+    return CheckpointRef(paths.INITIAL, digest)
 
 
 def copy_record(run: Path, folder: Path) -> None:
     """Copy a run's records, without its weights, into a new folder."""
     folder.mkdir()
-    for name in (JOURNAL, TIMES, BUDGET, RESULTS):
+    for name in (paths.JOURNAL, paths.TIMES, paths.BUDGET, paths.RESULTS):
         if (run / name).exists():  # A budget that was never changed has no file.
             shutil.copy(run / name, folder / name)
-    shutil.copytree(run / EVIDENCE, folder / EVIDENCE)
+    shutil.copytree(run / paths.EVIDENCE, folder / paths.EVIDENCE)
 
 
 def _only_finite(data: Any) -> Any:

@@ -9,12 +9,7 @@ from difflib import get_close_matches
 from itertools import count, islice
 from pathlib import Path
 
-from horizon_rl.runs.paths import (
-    has_policy,
-    journal_of,
-    journals_under,
-    last_written,
-)
+from horizon_rl.runs.paths import has_policy, journal_of, journals_under, last_written
 from horizon_rl.support.errors import InputError
 
 LOGS = Path("logs")

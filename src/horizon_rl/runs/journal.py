@@ -18,9 +18,7 @@ from horizon_rl.curriculum import (
     CheckpointRef,
     Curriculum,
     CurriculumCfg,
-    Decision,
     Entry,
-    Evidence,
     Horizon,
     Method,
     State,
@@ -34,7 +32,6 @@ from horizon_rl.curriculum.method import (
 )
 from horizon_rl.runs.lines import (
     SCHEMA,
-    JournalError,
     check_schema,
     decode_record,
     parse_json,
@@ -45,7 +42,7 @@ from horizon_rl.runs.lock import lock
 from horizon_rl.runs.migration import migrate_header
 from horizon_rl.runs.paths import INITIAL, JOURNAL, checkpoint_folder
 from horizon_rl.support.durable import create_file
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.reading import MAX_LINE, open_file, read_lines
 from horizon_rl.support.records import agree, dumps, encode
 
@@ -98,11 +95,9 @@ class Journal:
 
     def __init__(self, path: Path):
         self.path = path
-        try:
+        with blame(f"cannot open {path}", OSError):
             # Unbuffered: what could not be written must not linger and come later.
             self._file = open(path, "r+b", buffering=0)
-        except OSError as error:
-            raise JournalError(f"cannot open {path}: {error.strerror}") from error
         lock(self._file, path)
         self._end = self._file.seek(0, os.SEEK_END)
         self._is_sound = True
@@ -151,7 +146,7 @@ class Journal:
         If that fails (a full disk, an interrupt), the journal is as it was before.
         """
         if not self._is_sound:
-            raise JournalError(f"{self.path} could not be restored: resume the run")
+            raise InputError(f"{self.path} could not be restored: resume the run")
         line = to_line(_plain(entry))
         try:
             written = 0
@@ -232,16 +227,12 @@ def replay(path: Path, *, alive: bool = False) -> Replay:
 
 def _read_lines(path: Path) -> tuple[list[bytes], bytes]:
     """Return the whole lines, at least the header, and what follows the last."""
-    try:
-        with open_file(path) as opened:
-            lines, torn = read_lines(opened)
-    except (OSError, InputError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise JournalError(f"cannot read {path}: {why}") from error
+    with blame(f"cannot read {path}", OSError, InputError), open_file(path) as opened:
+        lines, torn = read_lines(opened)
     if len(torn) == MAX_LINE:
-        raise JournalError(f"{path}:{len(lines) + 1}: larger than {MAX_LINE >> 20} MB")
+        raise InputError(f"{path}:{len(lines) + 1}: larger than {MAX_LINE >> 20} MB")
     if not lines:
-        raise JournalError(f"{path}: empty, or cut off within its first line")
+        raise InputError(f"{path}: empty, or cut off within its first line")
     return lines, torn
 
 
@@ -260,37 +251,25 @@ def _verify(
     """
     proposal = state.proposal
     if proposal is None:
-        raise JournalError(f"{where}: a phase on record after the run's end")
-    line = decode_record(_Line, record, where)
-    reason = decode_record(str, line.proposal.get("reason"), where)
-    if field := _first_difference(line.proposal, proposal, method):
-        raise JournalError(
-            f"{where}: the phase on record ({line.proposal.get('phase')}) is not the one "
-            f"that follows from the lines above (another {field}): a line is missing, "
-            "doubled or altered"
+        raise InputError(f"{where}: a phase on record after the run's end")
+    recorded = decode_record(dict[str, Any], record.get("proposal"), where)
+    reason = decode_record(str, recorded.get("reason"), where)
+    if field := _first_difference(recorded, proposal, method):
+        raise InputError(
+            f"{where}: the phase on record ({recorded.get('phase')}) is not the one that "
+            f"follows from the lines above (another {field}): a line is missing, doubled "
+            "or altered"
         )
-    state, decision = method.step(state, line.evidence)
-    if field := _first_difference(encode(line.decision), decision, method):
-        raise JournalError(
+    # The proposal is of the method's own type.
+    proposal = replace(proposal, reason=reason)
+    entry = decode_record(Entry, {**record, "proposal": proposal}, where)
+    state, decision = method.step(state, entry.evidence)
+    if field := _first_difference(encode(entry.decision), decision, method):
+        raise InputError(
             f"{where}: the recorded decision does not follow from its evidence "
             f"(another {field})"
         )
-    return state, Entry(
-        proposal=replace(proposal, reason=reason),
-        evidence=line.evidence,
-        decision=line.decision,
-        checkpoint=line.checkpoint,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Line:
-    """An entry whose proposal is of the method's own type."""
-
-    proposal: dict[str, Any]
-    evidence: Evidence
-    decision: Decision
-    checkpoint: CheckpointRef | None = None
+    return state, entry
 
 
 ASIDE = ("reason", "nats")

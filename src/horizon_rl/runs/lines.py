@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from horizon_rl import __version__
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.reading import MAX_LINE, open_file
 from horizon_rl.support.records import decode, dumps, loads
 
@@ -19,10 +19,6 @@ SCHEMA = 4
 CHECKSUM = "crc"
 SEALED = 4
 """Schema from which on a run's other lines have checksums too, not only its journal's."""
-
-
-class JournalError(InputError):
-    """A record that cannot be trusted; names the file and the line."""
 
 
 def to_line(record: Mapping[str, Any]) -> bytes:
@@ -43,27 +39,25 @@ def check_line(record: dict[str, Any], where: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # Half a surrogate pair, deep nesting.
         fits = False
     if not fits:
-        raise JournalError(f"{where}: checksum does not match: the line was altered")
+        raise InputError(f"{where}: checksum does not match: the line was altered")
     return record
 
 
 def parse_json(text: bytes | str, where: str) -> dict[str, Any]:
-    try:
+    with blame(where):
         record = loads(text)
-    except InputError as error:
-        raise JournalError(f"{where}: {error}") from error
     if not isinstance(record, dict):
-        raise JournalError(f"{where}: not a JSON object")
+        raise InputError(f"{where}: not a JSON object")
     return record
 
 
 def check_schema(record: Mapping[str, Any], where: str) -> None:
     schema = record.get("schema")
     if not isinstance(schema, int):
-        raise JournalError(f"{where}: no schema version: not written by horizon-rl")
+        raise InputError(f"{where}: no schema version: not written by horizon-rl")
     if schema > SCHEMA:
         writer = record.get("version", "of a newer version")
-        raise JournalError(
+        raise InputError(
             f"{where}: schema {schema}, written by horizon-rl {writer}; this version "
             f"({__version__}) reads up to schema {SCHEMA}: upgrade horizon-rl"
         )
@@ -84,10 +78,8 @@ def is_sealed(journal: Path) -> bool:
 
 
 def decode_record(cls: type[T], data: Any, where: str) -> T:
-    try:
+    with blame(where):
         return decode(cls, data)
-    except InputError as error:
-        raise JournalError(f"{where}: {error}") from error
 
 
 def _checksum(record: Mapping[str, Any]) -> str:

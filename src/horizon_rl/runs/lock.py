@@ -5,7 +5,6 @@ from io import FileIO
 from pathlib import Path
 from warnings import warn
 
-from horizon_rl.runs.lines import JournalError
 from horizon_rl.support.durable import fcntl
 from horizon_rl.support.errors import InputError
 from horizon_rl.support.reading import open_file
@@ -21,7 +20,7 @@ def lock(file: FileIO, path: Path) -> None:
             # Who asks whether it is locked has it, too, for a moment.
             if not (patience := patience - 1):
                 file.close()
-                raise JournalError(f"{path} is in use by another process") from error
+                raise InputError(f"{path} is in use by another process") from error
             time.sleep(0.01)
         except OSError as error:  # As on some network file systems.
             return warn(

@@ -30,7 +30,7 @@ from horizon_rl.runs.telemetry import (
     read_times,
     warn_of_lost_lines,
 )
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.reading import read_arrays
 from horizon_rl.support.records import decode
 
@@ -139,10 +139,8 @@ class RunFiles:
         """The run's groups of parameters; None for somebody's own loop."""
         if "catalogue" not in self.context or self.kind == "other":
             return None
-        try:
+        with blame(f"{self.path / JOURNAL}:1"):
             return decode(Catalogue, self.context["catalogue"])
-        except InputError as error:
-            raise InputError(f"{self.path / JOURNAL}:1: {error}") from error
 
     @cached_property
     def summary(self) -> "RunSummary":

@@ -38,12 +38,10 @@ class BeforeAfter:
 
     def success(self, column: str) -> tuple[float, float] | None:
         """Return success before and after; None where the column was not run."""
-        columns = [
-            record["columns"].get(column) for record in (self.before, self.after)
-        ]
-        if None in columns:
+        found = [each["columns"].get(column) for each in (self.before, self.after)]
+        if None in found:
             return None
-        before, after = (column["success"] for column in columns)
+        before, after = (each["success"] for each in found)
         return before, after
 
 

@@ -5,7 +5,7 @@ files are, while it trains, when it is done, and after a crash.
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
@@ -25,7 +25,7 @@ from horizon_rl.runs.summary import (
     Spent,
     Times,
 )
-from horizon_rl.runs.telemetry import Line, PhaseTimes
+from horizon_rl.runs.telemetry import Line
 
 RECENT = 10
 """Iterations that the speed is the mean of: the last ones."""
@@ -43,6 +43,9 @@ def summarise(run: RunFiles) -> RunSummary:
     standing = "finished" if ended else "running" if run.locked else "stopped"
     ranks = find(run.context, int, "ranks") or 1
     checkpoint = _checkpoint(run)
+    # A healthy one may be silent for so long: it writes no lines in probes.
+    quiet_s = (3.0 * (t.probe_s + t.settle_s) for t in run.times.values())
+    patience_s = max([PATIENCE_S, *quiet_s])
     # A shipped run, whose last checkpoint is the policy itself, cannot go on.
     can_go_on = standing == "stopped" and (checkpoint is None or checkpoint.exists)
     return RunSummary(
@@ -56,7 +59,7 @@ def summarise(run: RunFiles) -> RunSummary:
         ended=ended,
         resume=resume_command(run.path, run.kind, ranks) if can_go_on else None,
         age_s=run.age_s,
-        is_silent=standing == "running" and run.age_s > _patience_s(run.times.values()),
+        is_silent=standing == "running" and run.age_s > patience_s,
         budget=_budget(run),
         phases=len(entries),
         boundaries=sum(
@@ -147,11 +150,6 @@ def _progress(run: RunFiles) -> Progress | None:
     )
 
 
-def _patience_s(times: Iterable[PhaseTimes]) -> float:
-    """Return how long a healthy run may be silent: it writes no lines in probes."""
-    return max([PATIENCE_S, *(3.0 * (t.probe_s + t.settle_s) for t in times)])
-
-
 def _spent(entries: Sequence[Entry], action: Action, steps: int | None) -> Spent:
     mine = [e.evidence for e in entries if e.decision.action == action]
     spent = sum(e.env_steps for e in mine)
@@ -188,23 +186,22 @@ def _frontiers(run: RunFiles, ended: str | None) -> tuple[FrontierSummary, ...]:
 
 
 def _drift(entries: Sequence[Entry]) -> Drift | None:
-    measured = {
-        e.decision.phase: (error, e.evidence.anchor_return)
+    measured = [
+        (e.decision.phase, error, e.evidence.anchor_return)
         for e in entries
         if e.decision.action == "commit"
         and (error := e.evidence.anchor_error) is not None
-    }
+    ]
     if not measured:
         return None
-    (first, (first_error, first_return)), *_ = measured.items()
-    *_, (last, (last_error, last_return)) = measured.items()
+    first, last = measured[0], measured[-1]
     return Drift(
-        first_phase=first,
-        last_phase=last,
-        first_error=first_error,
-        last_error=last_error,
-        first_return=first_return,
-        last_return=last_return,
+        first_phase=first[0],
+        last_phase=last[0],
+        first_error=first[1],
+        last_error=last[1],
+        first_return=first[2],
+        last_return=last[2],
     )
 
 

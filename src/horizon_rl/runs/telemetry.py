@@ -197,10 +197,7 @@ def _check_times(line: dict[str, Any]) -> PhaseTimes:
 
 
 def _read(
-    file: Path,
-    check: Callable[[dict[str, Any]], T],
-    num_bytes: int | None,
-    alive: bool,
+    file: Path, check: Callable[[dict[str, Any]], T], num_bytes: int | None, alive: bool
 ) -> tuple[list[T], bool]:
     """Read the sound lines of a file, and whether all are; a warning counts the others.
 

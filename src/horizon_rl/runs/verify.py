@@ -6,20 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from horizon_rl.curriculum.entry import last_checkpoint, last_commit
+from horizon_rl.runs import paths
 from horizon_rl.runs.checkpoints import verify_checkpoint
 from horizon_rl.runs.journal import recorded_checkpoints
-from horizon_rl.runs.paths import (
-    BUDGET,
-    CHECKPOINTS,
-    EVIDENCE,
-    INITIAL,
-    METRICS,
-    RESULTS,
-    TIMES,
-    checkpoint_folder,
-    journal_of,
-    phase_name,
-)
 from horizon_rl.runs.read import RunFiles, read_run
 from horizon_rl.runs.telemetry import lacks_checksums
 from horizon_rl.support.durable import check_directory
@@ -76,9 +65,10 @@ def _verify_evidence(run: RunFiles) -> Finding:
     # them too.
     for phase in range(len(run.entries)) if run.kind == "training" else ():
         if phase not in {**run.evidence, **run.damaged}:
-            problems[phase] = f"{EVIDENCE}/{phase_name(phase)}.npz is missing"
+            name = paths.phase_name(phase)
+            problems[phase] = f"{paths.EVIDENCE}/{name}.npz is missing"
     return Finding(
-        part=EVIDENCE,
+        part=paths.EVIDENCE,
         by="checksums in the files",
         sound=len(run.evidence),
         total=len(run.entries),
@@ -90,9 +80,9 @@ def _verify_telemetry(
     run: RunFiles, damaged: Sequence[str], is_shipped: bool
 ) -> Finding:
     """Look at the files of telemetry; reading has said what is damaged in them."""
-    logs = (METRICS, TIMES, BUDGET, RESULTS)
+    logs = (paths.METRICS, paths.TIMES, paths.BUDGET, paths.RESULTS)
     whole = [name for name in logs if not any(name in text for text in damaged)]
-    found = {METRICS: run.metrics, TIMES: run.times}
+    found = {paths.METRICS: run.metrics, paths.TIMES: run.times}
     # A file that was emptied counts as missing: nothing in it is damaged.
     missing = [
         name
@@ -123,20 +113,20 @@ def _expected_logs(run: RunFiles, is_shipped: bool) -> list[str]:
     # A gradient that is refused leaves no line. A phase has one of times only after the
     # journal's: a kill in between loses it.
     lines = [e for e in run.entries if e.evidence.iterations and e.evidence.episodes]
-    expected = [METRICS] if lines and not is_shipped else []
-    return expected + ([TIMES] if len(run.entries) > 1 else [])
+    expected = [paths.METRICS] if lines and not is_shipped else []
+    return expected + ([paths.TIMES] if len(run.entries) > 1 else [])
 
 
 def _verify_checkpoints(run: RunFiles, is_shipped: bool) -> Finding:
-    named = recorded_checkpoints(journal_of(run.path))
+    named = recorded_checkpoints(paths.journal_of(run.path))
     problems, sound = [], 0
     # A shipped run keeps none. Others need what they go on from, and what a rollback
     # restores; but who runs a loop of their own may keep checkpoints elsewhere, or none.
     ahead, back = last_checkpoint(run.entries), last_commit(run.entries)
-    needed = {ref.name if ref else INITIAL for ref in (ahead, back)}
-    elsewhere = run.kind != "training" and not (run.path / CHECKPOINTS).exists()
+    needed = {ref.name if ref else paths.INITIAL for ref in (ahead, back)}
+    elsewhere = run.kind != "training" and not (run.path / paths.CHECKPOINTS).exists()
     for name in named:
-        folder = checkpoint_folder(run.path, name)
+        folder = paths.checkpoint_folder(run.path, name)
         try:
             if folder.is_dir():
                 verify_checkpoint(folder)
@@ -149,7 +139,7 @@ def _verify_checkpoints(run: RunFiles, is_shipped: bool) -> Finding:
         except InputError as error:
             problems.append(str(error))
     return Finding(
-        part=CHECKPOINTS,
+        part=paths.CHECKPOINTS,
         by="digests in the journal",
         sound=sound,
         total=len(named),

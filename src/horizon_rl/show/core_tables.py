@@ -3,7 +3,7 @@
 from typing import Any
 
 from horizon_rl.domains.catalogue import CORE_GROUPS
-from horizon_rl.grid.core import HARD_BELOW, CoreSearch, GroupFinding, PairFinding
+from horizon_rl.grid.core import HARD_BELOW, CoreSearch, GroupFinding
 from horizon_rl.show.numbers import show_spread
 from horizon_rl.show.plotting import COLOURS, FAINT, new_figure
 from horizon_rl.show.table import Cell, Table, tabulate
@@ -71,7 +71,9 @@ def core_figure(found: CoreSearch) -> Any:
     for pair in found.pairs:
         column, row = sorted(map(names.index, pair.groups))
         cells[row][column] = value = 100.0 * pair.success.mean
-        _write(axes, column, row, _cell(pair), value)
+        changes = pair.frontier_change.mean, pair.transfer.mean
+        text = "{:.1f}\nF {:+.1f}\nO {:+.1f}".format(value, *changes)
+        _write(axes, column, row, text, value)
     image = axes.imshow(cells, cmap="cividis", vmin=0.0, vmax=100.0)
     labels = [f"{n} *" if n in found.core else n for n in names]
     axes.set_xticks(range(size), labels, rotation=30, ha="right")
@@ -117,18 +119,8 @@ def reach_figure(found: CoreSearch) -> Any:
 def _write(axes: Any, x: int, y: int, text: str, value: float, weight="normal") -> None:
     colour = "black" if value > 50.0 else "white"
     axes.text(
-        *(x, y, text),
-        ha="center",
-        va="center",
-        color=colour,
-        fontsize=8,
-        weight=weight,
+        *(x, y, text), ha="center", va="center", color=colour, fontsize=8, weight=weight
     )
-
-
-def _cell(pair: PairFinding) -> str:
-    values = pair.frontier_change.mean, pair.transfer.mean
-    return "{:.1f}\nF {:+.1f}\nO {:+.1f}".format(100.0 * pair.success.mean, *values)
 
 
 def _points(spread: Any) -> str:

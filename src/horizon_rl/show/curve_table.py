@@ -8,11 +8,7 @@ import numpy as np
 from horizon_rl.evaluation.control import CONTROL
 from horizon_rl.evaluation.curve import SEVERITIES, area_by_scenario
 from horizon_rl.evaluation.evaluate import Evaluation
-from horizon_rl.evaluation.statistics import (
-    paired_difference,
-    share_interval,
-    spread,
-)
+from horizon_rl.evaluation.statistics import paired_difference, share_interval, spread
 from horizon_rl.show.evaluation_tables import Methods
 from horizon_rl.show.numbers import show_difference, show_interval, show_percent
 from horizon_rl.show.plotting import add_legend, name_styles, new_figure
@@ -30,10 +26,13 @@ def curve_table(methods: Methods) -> Table:
         rows += [()] * bool(rows) + [(Cell(curve, "bold"),)] if several else []
         for name, seeds in methods.items():
             areas = _areas(seeds, columns)
+            area = str(spread(areas.mean(axis=1)))
+            if len(seeds) == 1:
+                area += f" ({show_interval(share_interval(areas[0]))})"
             row = (
                 name if several else curve,
                 *map(show_percent, _success(seeds, columns).mean(axis=0)),
-                Cell(_show_area(areas), "bold"),
+                Cell(area, "bold"),
             )
             if several and seeds is not first:
                 found = paired_difference(areas, reference, np.random.default_rng(0))
@@ -91,8 +90,3 @@ def _success(seeds: Sequence[Evaluation], columns: Sequence[str]) -> np.ndarray:
     """Return success at severity 0 and at the curve's, [seeds, severities]."""
     names = (CONTROL, *columns)
     return np.array([[seed.won(name).mean() for name in names] for seed in seeds])
-
-
-def _show_area(areas: np.ndarray) -> str:
-    interval = f" ({show_interval(share_interval(areas[0]))})" * (len(areas) == 1)
-    return f"{spread(areas.mean(axis=1))}{interval}"

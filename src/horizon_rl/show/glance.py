@@ -36,8 +36,8 @@ def glance_table(models: Sequence[Record], draw: Draw) -> Table:
     """Lay out what shipped policies did in a draw, a row each; a dash is not measured."""
     first: dict[tuple, Record] = {}
     for found in (found for model in models for found in model["evaluations"]):
-        if _suite(found)[1] == draw:
-            check_scenarios([first.setdefault(_suite(found), found), found])
+        if suite_of(found)[1] == draw:
+            check_scenarios([first.setdefault(suite_of(found), found), found])
     numbers = {model["cell"]: _measure(model, draw) for model in models}
     headings = next(iter(numbers.values()))
     table = Table(
@@ -73,7 +73,7 @@ def _measure(model: Record, draw: Draw) -> dict[str, float | None]:
 
     def find(suite: str, severity: float | None = None) -> Record:
         for found in model["evaluations"]:
-            if _suite(found) == (suite, draw, severity):
+            if suite_of(found) == (suite, draw, severity):
                 return found
         return {"columns": {}}
 
@@ -98,7 +98,8 @@ def _measure(model: Record, draw: Draw) -> dict[str, float | None]:
     }
 
 
-def _suite(evaluation: Record) -> tuple[str, Draw, float | None]:
+def suite_of(evaluation: Record) -> tuple[str, Draw, float | None]:
+    """Return the suite of an evaluation: its name, draw and severity."""
     suite = evaluation["suite"]
     # Before there were two draws, there was dev.
     return suite["name"], suite.get("draw", "dev"), suite["severity"]

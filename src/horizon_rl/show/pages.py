@@ -9,8 +9,7 @@ test checks that every page is what its records make of it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from horizon_rl.show.plotting import name_styles
 from horizon_rl.show.record_tables import KINDS, Choice, cost_points
 from horizon_rl.show.study_figures import curves_figure
 from horizon_rl.show.table import to_markdown
-from horizon_rl.support.errors import InputError, unknown
+from horizon_rl.support.errors import InputError, blame, unknown
 from horizon_rl.support.records import decode
 
 BLOCK = re.compile(
@@ -59,7 +58,7 @@ def fill_page(text: str, root: Path, source: str = "page") -> str:
     """
 
     def fill(block: re.Match[str]) -> str:
-        with _named(source, block):
+        with blame(f"{source}: '{block['words']}'"):
             kind, records, choice = _read(block["words"].split(), root)
             tables = "\n".join(map(to_markdown, KINDS[kind](records, choice)))
             return f"{block[1]}\n{tables}\n{block[3]}"
@@ -84,7 +83,7 @@ def draw_figures(text: str, root: Path, source: str = "page") -> list[Path]:
     """Draw the figures that a page's blocks name; see `fill_page`."""
     drawn = []
     for block in BLOCK.finditer(text):
-        with _named(source, block):
+        with blame(f"{source}: '{block['words']}'"):
             _, records, choice = _read(block["words"].split(), root)
             if choice.figure:
                 path = root / choice.figure
@@ -98,15 +97,6 @@ def _cost_figure(records: Sequence[Record], choice: Choice) -> Any:
     styles = name_styles(curve.method for curve in curves)
     measure = "mean success over severities" if choice.suite == "curve" else "success"
     return curves_figure(curves, styles, f"{measure}, {choice.column}")
-
-
-@contextmanager
-def _named(source: str, block: re.Match[str]) -> Iterator[None]:
-    """Let a complaint say which block it is about."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{source}: '{block['words']}': {error}") from error
 
 
 def _read(words: list[str], root: Path) -> tuple[str, Sequence[Record], Choice]:

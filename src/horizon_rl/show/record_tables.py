@@ -19,7 +19,7 @@ from horizon_rl.evaluation.success import CurvePoint
 from horizon_rl.grid.core import search_core
 from horizon_rl.runs.results import Record
 from horizon_rl.show.core_tables import core_tables
-from horizon_rl.show.glance import check_scenarios, glance_table
+from horizon_rl.show.glance import check_scenarios, glance_table, suite_of
 from horizon_rl.show.numbers import show_count, show_estimate, show_spread
 from horizon_rl.show.scores import score_suite, suite_table, tracking_table
 from horizon_rl.show.study_tables import diagnostic_table
@@ -104,11 +104,8 @@ class Choice:
 
     def fits(self, evaluation: Record) -> bool:
         """Tell whether an evaluation is in the suite asked for, at the mark."""
-        suite = evaluation["suite"]
-        # Before there were two draws, there was dev.
-        where = suite["name"], suite["severity"], suite.get("draw", "dev")
-        asked = self.suite, self.severity, self.draw
-        return (*where, evaluation["mark"]) == (*asked, self.mark)
+        asked = self.suite, self.draw, self.severity
+        return (*suite_of(evaluation), evaluation["mark"]) == (*asked, self.mark)
 
 
 def success_table(records: Sequence[Record], choice: Choice) -> list[Table]:
@@ -161,7 +158,9 @@ def iqm_table(records: Sequence[Record], choice: Choice) -> list[Table]:
 def coverage_table(records: Sequence[Record], choice: Choice) -> list[Table]:
     """What the runs cost, and the coverage of their groups at the end, %."""
     chosen = choice.records(records)
-    cells = _by_cell(chosen)
+    cells: dict[str, list[Record]] = {}
+    for record in chosen:
+        cells.setdefault(record["cell"], []).append(record)
     groups = dict.fromkeys(g for r in records for g in r["groups"])
 
     def of(key: Callable[[Record], float]) -> Callable[[str], str]:
@@ -311,13 +310,6 @@ def _marks(records: Sequence[Record]) -> list[float]:
     """Return the env steps at which runs were evaluated on the way, in order."""
     evaluations = (found for record in records for found in record["evaluations"])
     return sorted({e["mark"] for e in evaluations if e["mark"] is not None})
-
-
-def _by_cell(records: Iterable[Record]) -> dict[str, list[Record]]:
-    cells: dict[str, list[Record]] = {}
-    for record in records:
-        cells.setdefault(record["cell"], []).append(record)
-    return cells
 
 
 def _percent(shares: Iterable[float | None]) -> str:

@@ -30,10 +30,7 @@ def joint_table(title: str, joints: Sequence[Mapping[str, Any]]) -> Table:
             ("axis", lambda joint: " ".join(f"{x:g}" for x in joint["axis"])),
             ("limits\nrad", limits),
             ("pose\nrad", lambda joint: f"{joint['default_rad']:.2f}"),
-            (
-                "in the file\nrad",
-                lambda joint: f"{joint['default_in_file_rad']:.2f}",
-            ),
+            ("in the file\nrad", lambda joint: f"{joint['default_in_file_rad']:.2f}"),
             ("friction\nN m", lambda joint: f"{joint['friction_nm']:.2g}"),
             ("rotor\nkg m2", lambda joint: f"{joint['armature_kg_m2']:.2g}"),
         ],

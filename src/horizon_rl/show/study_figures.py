@@ -34,7 +34,7 @@ def draw_study(study: Study, runs: Sequence[RunFiles], folder: Path) -> list[Pat
     if any(spread for m in study.methods for spread in m.coverage.values()):
         figures["coverage"] = coverage_figure(study)
     if study.curves:
-        figures["cost-curve"] = cost_figure(study)
+        figures["cost-curve"] = curves_figure(study.curves, method_styles(study))
     if plateau_marks(study):
         figures["plateau"] = plateau_figure(study)
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,11 +93,6 @@ def coverage_figure(study: Study, baseline: Mapping[str, float] | None = None) -
     axes.grid(axis="y", alpha=0.3)
     add_legend(figure, number + bool(baseline))
     return figure
-
-
-def cost_figure(study: Study) -> Any:
-    """Draw success against cost, every method in the colour of the other figures."""
-    return curves_figure(study.curves, method_styles(study))
 
 
 def curves_figure(

@@ -90,8 +90,7 @@ def bold_columns(table: Table, *, skip: int = 1, lowest: Sequence[str] = ()) -> 
 
 
 def _bold_best(
-    cells: Sequence[str | Cell],
-    best: Callable[[Iterable[float]], float] = max,
+    cells: Sequence[str | Cell], best: Callable[[Iterable[float]], float] = max
 ) -> Sequence[str | Cell]:
     """Make the cells bold that begin with the best number, if several have one."""
     numbers = [_first_number(cell) for cell in cells]
@@ -183,11 +182,11 @@ def _gap(table: Table) -> int:
     return MAX_GAP if len(table.headings) < 7 else 1
 
 
+@dataclass(frozen=True)
 class FittedTable:
     """A table as rich draws it, in several parts where the terminal is narrow."""
 
-    def __init__(self, table: Table):
-        self.table = table
+    table: Table
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions

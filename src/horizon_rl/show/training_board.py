@@ -69,17 +69,15 @@ class TrainingBoard:
                 f"error {last.tracking_error:.2f} m/s"
             )
         parts.append(show_broken(last.unhealthy, last.overflow))
-        return ", ".join(filter(None, [*parts, self._time_left(last.env_steps)]))
+        elapsed = time.perf_counter() - self._began
+        speed = (last.env_steps - self._first_steps) / elapsed
+        # Until a budget is spent; the frontiers may be done before.
+        left = self._run.budget.left_s(last.env_steps, self._run.spent_s, speed)
+        parts.append("no budget set" if left is None else f"{left / 60.0:.1f} min left")
+        return ", ".join(filter(None, parts))
 
     def _progress(self) -> str:
         return f"iteration {self._done} of {self._run.cfg.iterations}"
-
-    def _time_left(self, env_steps: int) -> str:
-        """Say when a budget will be spent; the frontiers may be done before."""
-        elapsed = time.perf_counter() - self._began
-        speed = (env_steps - self._first_steps) / elapsed
-        left = self._run.budget.left_s(env_steps, self._run.spent_s, speed)
-        return "no budget set" if left is None else f"{left / 60.0:.1f} min left"
 
 
 def verdict_line(entry: Entry) -> str:

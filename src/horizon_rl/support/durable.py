@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.reading import read_bytes
 
 try:
@@ -179,10 +179,8 @@ def check_directory(path: Path) -> bool:
     """
     if not (path / SUMS).exists():
         return False
-    try:
+    with blame(str(path / SUMS)):
         lines = read_bytes(path / SUMS).decode(errors="replace").splitlines()
-    except InputError as error:
-        raise InputError(f"{path / SUMS}: {error}") from error
     found = hash_files(path)
     recorded = {name: digest for digest, _, name in (x.partition("  ") for x in lines)}
     for name in sorted({*recorded, *found}):
@@ -225,12 +223,9 @@ def make_run_directory(path: Path, mark: str, *ours: str) -> None:
     `mark` is the file by which a run is known, `ours` what a start that was cut off may
     have left there; what it had not finished is deleted.
     """
-    try:
+    with blame(f"cannot write to run directory {path}", OSError):
         make_directory(path)
         with _hold(path):
             _clear_mark(path, mark, ours)
         for folder in (path, *(path / name for name in ours)):
             remove_aside(folder)
-    except OSError as error:
-        why = error.strerror
-        raise InputError(f"cannot write to run directory {path}: {why}") from error

@@ -58,6 +58,22 @@ def guess(name: str, accepted: Iterable[str]) -> str:
 
 
 @contextmanager
+def blame(subject: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Say what a complaint from inside is about.
+
+    Args:
+        subject: Put before it, with a colon.
+        kinds: Errors that count as complaints; without any, InputError alone.
+    """
+    kinds = kinds or (InputError,)
+    try:
+        yield
+    except kinds as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{subject}: {why}") from error
+
+
+@contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
     """Say which extra to install where an import inside fails."""
     try:

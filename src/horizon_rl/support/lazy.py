@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-def lazy_names(
-    package: str,
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
     The names are those that its file imports under `if TYPE_CHECKING:`, where type

@@ -4,8 +4,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -107,17 +106,6 @@ class _SourceFinder:
         return spec
 
 
-@contextmanager
-def _compiled_as_it_is(module: str, digest: str) -> Iterator[None]:
-    finder = _SourceFinder(module, digest)
-    # Behind those of Python's own modules, whose names others cannot take.
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-
-
 def _load_file(path: Path, kind: str, digest: str) -> Any:
     # Not by its bare name, which may be that of a module in use.
     name = f"{kind} of {path}"
@@ -141,11 +129,15 @@ def _load_module(name: str, digest: str) -> Any:
     # As `python -m` would: modules of the working folder can be imported.
     sys.path.insert(0, str(Path.cwd()))
     importlib.invalidate_caches()
+    finder = _SourceFinder(name, digest)
+    # Behind those of Python's own modules, whose names others cannot take.
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
     try:
-        with _compiled_as_it_is(name, digest):
-            return importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # What the module itself imports is another matter.
         if not f"{name}.".startswith(f"{error.name}."):
             raise
         return None
+    finally:
+        sys.meta_path.remove(finder)

@@ -62,10 +62,8 @@ def read_text(file: Path) -> str:
         if len(content) > MAX_TEXT:
             raise InputError(f"larger than {MAX_TEXT >> 20} MB")
         return content.decode("utf-8")
-    except OSError as error:
-        raise InputError(error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise InputError(str(error)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(getattr(error, "strerror", None) or str(error)) from error
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray]:

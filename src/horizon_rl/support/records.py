@@ -56,9 +56,8 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """
     flat: dict[str, Any] = {}
     for key, value in data.items():
-        if isinstance(value, list | tuple) and any(
-            isinstance(v, Mapping) for v in value
-        ):
+        several = value if isinstance(value, list | tuple) else ()
+        if any(isinstance(v, Mapping) for v in several):
             names = (
                 v.get("name", k) if isinstance(v, Mapping) else k
                 for k, v in enumerate(value)

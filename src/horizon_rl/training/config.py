@@ -163,10 +163,7 @@ class TrainCfg(MethodCfgs):
         )
 
     def make_method(
-        self,
-        catalogue: Catalogue,
-        ranks: int = 1,
-        teachers: tuple[Teacher, ...] = (),
+        self, catalogue: Catalogue, ranks: int = 1, teachers: tuple[Teacher, ...] = ()
     ) -> Method:
         """Return the curriculum's method with its settings.
 

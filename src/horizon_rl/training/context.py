@@ -8,7 +8,7 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.runs.budget import read_budget
 from horizon_rl.runs.journal import read_header
 from horizon_rl.runs.paths import journal_of
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.trust import require_trust, trust_code
 from horizon_rl.training.config import TrainCfg
@@ -56,10 +56,8 @@ def read_context(path: Path) -> Context:
     context = read_header(journal).context
     if "train" not in context:
         raise InputError(f"{path} holds a run, but not of training")
-    try:
+    with blame(f"{journal}:1"):
         found = decode(Context, context)
-    except InputError as error:
-        raise InputError(f"{journal}:1: {error}") from error
     budget = read_budget(path)
     if budget is None:
         return found

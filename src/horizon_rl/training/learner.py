@@ -23,7 +23,7 @@ from horizon_rl.learning import (
 from horizon_rl.learning.checkpoint import CheckpointRecord, fill_checkpoint
 from horizon_rl.physics import cores_for_physics
 from horizon_rl.policies.learned import LearnedPolicy, read_checkpoint
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import blame
 from horizon_rl.support.records import decode, encode
 from horizon_rl.support.timers import LapTimer
 from horizon_rl.task import NUM_ACTIONS
@@ -73,10 +73,8 @@ class TorchLearner(Learner):
         algorithm, env = self.algorithm, worlds.env
         adversary = algorithm if isinstance(algorithm, Adversarial) else None
         timer = LapTimer(env.device)
-        total, before = (
-            torch.zeros((), device=env.device),
-            astuple(env.backend.counters),
-        )
+        total = torch.zeros((), device=env.device)
+        before = astuple(env.backend.counters)
         with torch.no_grad(), cores_for_physics(env.backend):
             for _ in range(self.num_steps):
                 actions = algorithm.act(worlds.observations)
@@ -160,15 +158,13 @@ class TorchLearner(Learner):
         """
         checkpoint = read_checkpoint(folder)
         tensors = checkpoint.tensors
-        try:
+        with blame(f"{folder} is of another policy"):
             if refit:
                 theirs = decode(Catalogue, checkpoint.record.catalogue)
                 tensors = fit_catalogue(tensors, theirs, self.catalogue)
                 tensors = let_see(tensors, state_tensors(self.algorithm))
                 tensors = let_adapt(tensors, state_tensors(self.algorithm))
             load_state_tensors(self.algorithm, tensors)
-        except InputError as error:
-            raise InputError(f"{folder} is of another policy: {error}") from error
         return checkpoint.record
 
     def follow_rank_0(self) -> None:

@@ -168,9 +168,10 @@ class PhaseTraining:
             return False
         probes = self._probe(curriculum.state.probes) if seen == "judge" else {}
         self.result = self._conclude(fair, probes, aborted=seen == "abort")
+        if at_end or seen == "abort":
+            return True
         # Gate C may still fail at an early look: then training goes on.
-        is_over = at_end or seen == "abort"
-        return is_over or curriculum.ends_early(self.result.evidence)
+        return curriculum.decide(self.result.evidence).verdict.passed
 
     def _measure_reference(self) -> None:
         """Measure the last commit now, where it was not when it was committed."""
@@ -194,11 +195,7 @@ class PhaseTraining:
         return trained + self._probe_steps
 
     def _conclude(
-        self,
-        fair: Episodes,
-        probes: Mapping[str, ProbedEpisodes],
-        *,
-        aborted: bool,
+        self, fair: Episodes, probes: Mapping[str, ProbedEpisodes], *, aborted: bool
     ) -> PhaseResult:
         """Put together all numbers that the phase is judged by."""
         longest, window = self._worlds.max_length, last_episodes(fair, self._window)

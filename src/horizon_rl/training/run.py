@@ -24,11 +24,7 @@ from horizon_rl.domains import Catalogue
 from horizon_rl.domains.distribution import MARKS
 from horizon_rl.learning import Scoring
 from horizon_rl.physics import effect_digests, own_effects
-from horizon_rl.policies.teachers import (
-    LoadedTeacher,
-    check_teachers,
-    load_teacher,
-)
+from horizon_rl.policies.teachers import LoadedTeacher, check_teachers, load_teacher
 from horizon_rl.runs.budget import Budget, write_budget
 from horizon_rl.runs.directory import PhaseTimes, RunDirectory, initial_checkpoint
 from horizon_rl.runs.journal import create_curriculum, read_header, resume_curriculum

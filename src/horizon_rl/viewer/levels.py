@@ -42,17 +42,10 @@ def levels_needed(parameter: Parameter, values: np.ndarray) -> np.ndarray:
 
 def group_level(group: Group, values: Values) -> float:
     """Return the least level of a group that holds all the values given for it."""
-    named = {
-        f"{group.name}.{parameter.name}": parameter for parameter in group.parameters
-    }
-    return max(
-        (
-            float(levels_needed(named[k], v).max())
-            for k, v in values.items()
-            if k in named
-        ),
-        default=0.0,
-    )
+    named = Catalogue((group,)).parameters
+    given = {name: values[name] for name in named if name in values}
+    needed = (levels_needed(named[name], v).max() for name, v in given.items())
+    return float(max(needed, default=0.0))
 
 
 def compare_levels(

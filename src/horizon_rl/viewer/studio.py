@@ -155,10 +155,8 @@ def _repeat_ground(scene: mujoco.MjvScene, robot: Robot) -> None:
         pos = floor.pos + robot.ground.period_m * step
         geom = _add_geom(scene, kind, floor.size, pos, look.rgba)
         geom.dataid, geom.matid = int(floor.dataid[0]), look.id
-        geom.specular, geom.shininess = (
-            float(look.specular[0]),
-            float(look.shininess[0]),
-        )
+        geom.specular = float(look.specular[0])
+        geom.shininess = float(look.shininess[0])
 
 
 def _add_tiles(scene: mujoco.MjvScene, ground: Ground, lookat_m: np.ndarray) -> None:

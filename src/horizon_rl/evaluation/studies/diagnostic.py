@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from scipy.stats import spearmanr
 
-from horizon_rl.curriculum import CurriculumCfg, Entry, GateCfg
+from horizon_rl.curriculum import CurriculumCfg, Entry, Method
 from horizon_rl.evaluation.studies.recheck import gates_in_force
 from horizon_rl.runs.journal import Replay
 from horizon_rl.support.errors import require
@@ -126,12 +126,7 @@ def frontier_phases(run: Replay, *, horizon: int = 3) -> tuple[FrontierPhase, ..
     method = run.header.make_method()
     return tuple(
         FrontierPhase(
-            outcome=_classify(
-                entry,
-                gates_in_force(
-                    method, entry.evidence.length_se, entry.evidence.error_se
-                ),
-            ),
+            outcome=_classify(entry, method),
             length=entry.evidence.length,
             checkpoint_ratio=_checkpoint_ratio(entry),
             score=entry.decision.verdict.score,
@@ -150,9 +145,10 @@ def difficulties(run: Replay) -> list[float]:
     return [sum(mastered) / max(len(mastered), 1) for mastered in levels] + last
 
 
-def _classify(entry: Entry, gates: GateCfg) -> Outcome:
+def _classify(entry: Entry, method: Method) -> Outcome:
     """Put a judged phase into its class: the first check that failed names it."""
     evidence, verdict = entry.evidence, entry.decision.verdict
+    gates = gates_in_force(method, evidence.length_se, evidence.error_se)
     # A phase is cut short because its rollouts collapsed, whatever was measured.
     if (
         evidence.aborted

@@ -18,6 +18,7 @@ Numbers = dict[str, float | None]
 """Of a phase, by the names of `Evidence` and its `probed`; None: not measured."""
 FIELDS = {field.name for field in fields(Evidence)}
 PROBES = ("checkpoint", "candidate", "anchor")
+REFERENCE = ("reference_error", "reference_return")
 TOLERANCE = 1e-6
 """Allowed difference of a number, relative to 1 or its size: files hold float32."""
 
@@ -61,7 +62,7 @@ def recheck(run: RunFiles) -> Recheck:
             if _commits(entry) and not anchor and isinstance(method, Horizon):
                 anchor = None  # Lost with the first commit's episodes.
             continue
-        numbers = _recompute_entry(entry, arrays, reference, run.longest)
+        numbers = _recompute(entry, arrays, reference, run.longest)
         has_all = reference is not None and anchor is not None
         preserved = None
         if method.cfg.gates.preservation and _has_commit(run.entries[:phase], method):
@@ -95,16 +96,18 @@ def recheck(run: RunFiles) -> Recheck:
     )
 
 
-def recompute(
-    arrays: Arrays, reference: Arrays, longest: int, *, trained: bool = True
+def _recompute(
+    entry: Entry, arrays: Arrays, reference: Arrays | None, longest: int
 ) -> Numbers:
     """Take a phase's numbers from its episodes, under the journal's names.
 
     Args:
+        entry: The phase, as the journal has it.
         arrays: The phase's file.
         reference: Arrays of the commit it is compared with; empty before the first.
+            None: they are gone, and its line tells. So a file that is missing hides
+            nothing that was altered in the next.
         longest: Control steps of the longest episode.
-        trained: Whether it was trained at all; else its probe stands in for training.
     """
     window = arrays.get("window_length", np.empty(0)) / longest
     numbers: Numbers = {
@@ -117,27 +120,15 @@ def recompute(
     }
     # A phase cut short was not probed, and has no reference on record either.
     compared = "checkpoint_error" in arrays
-    known = {f"reference_{what}": v for what, v in reference.items() if compared}
-    numbers |= {"reference_error": None, "reference_return": None}
+    pairs = (reference or {}).items() if compared else ()
+    known = {f"reference_{what}": values for what, values in pairs}
+    numbers |= dict.fromkeys(REFERENCE)
     numbers |= _probe_means({**arrays, **known}, longest)
-    if not trained:
+    if not entry.evidence.iterations:  # Its probe stands in for training.
         numbers["length"] = numbers.get("candidate_length")
         numbers["tracking_error"] = numbers["candidate_error"]
-    return numbers
-
-
-def _recompute_entry(
-    entry: Entry, arrays: Arrays, reference: Arrays | None, longest: int
-) -> Numbers:
-    """Take an entry's numbers from its episodes; a reference that is gone, from its line.
-
-    So a file that is missing hides nothing that was altered in the next.
-    """
-    trained = entry.evidence.iterations > 0
-    numbers = recompute(arrays, reference or {}, longest, trained=trained)
     if reference is None:
-        names = ("reference_error", "reference_return")
-        numbers |= {name: getattr(entry.evidence, name) for name in names}
+        numbers |= {name: getattr(entry.evidence, name) for name in REFERENCE}
     return numbers
 
 
@@ -265,10 +256,8 @@ def _compare_verdict(
     numbers: Numbers, entry: Entry, method: Method, preserved: bool | None
 ) -> list[str]:
     """Judge the numbers by the gates, and return in words what was judged otherwise."""
-    x, gates = (
-        _or_nan(numbers),
-        gates_in_force(method, numbers["length_se"], numbers["error_se"]),
-    )
+    gates = gates_in_force(method, numbers["length_se"], numbers["error_se"])
+    x = _or_nan(numbers)
     feasible = not entry.evidence.aborted and bool(
         x["length"] >= gates.min_length and x["tracking_error"] <= gates.max_error
     )

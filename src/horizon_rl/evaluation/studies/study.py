@@ -30,7 +30,6 @@ from horizon_rl.evaluation.success import (
 )
 from horizon_rl.runs.read import RunFiles
 from horizon_rl.support.errors import InputError
-from horizon_rl.support.records import encode
 
 SCHEMA = 2
 
@@ -101,7 +100,7 @@ class MethodStudy:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """All numbers of the runs that are compared."""
+    """All numbers of the runs that are compared; as plain data, the `--json` interface."""
 
     schema: int
     runs: tuple[StudiedRun, ...]
@@ -117,10 +116,6 @@ class Study:
     def disagreements(self) -> int:
         """Phases whose record does not follow from their episodes."""
         return sum(len(run.recheck.disagreements) for run in self.runs)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all numbers as plain data: the `--json` interface."""
-        return encode(self)
 
 
 def study(

@@ -4,33 +4,23 @@ import re
 from pathlib import Path
 
 from horizon_rl.show.report.gather import Material
-from horizon_rl.show.report.page import (
-    FIGURES,
-    GENERATOR,
-    render_page,
-    render_sections,
-)
+from horizon_rl.show.report.page import FIGURES, GENERATOR, render_page, render_sections
 from horizon_rl.show.report.svg import figure_png
 from horizon_rl.support.durable import write_file
-from horizon_rl.support.errors import InputError
+from horizon_rl.support.errors import InputError, blame
 
 PAGE = "index.html"
 
 
 def prepare_folder(folder: Path) -> None:
     """Make the folder of a report; one that holds another page is refused."""
-    page = folder / PAGE
-    try:
-        is_ours = f'content="{GENERATOR}"' in page.read_text("utf-8", "replace")
-    except FileNotFoundError:
-        is_ours = True
-    except OSError as error:
-        raise InputError(f"--out {folder}: {error.strerror}") from error
-    if not is_ours:
-        raise InputError(
-            f"--out {folder}: its {PAGE} is no report: name another folder"
-        )
-    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    page, mark = folder / PAGE, f'content="{GENERATOR}"'
+    with blame(f"--out {folder}", OSError):
+        if page.exists() and mark not in page.read_text("utf-8", "replace"):
+            raise InputError(
+                f"--out {folder}: its {PAGE} is no report: name another folder"
+            )
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
 
 
 def write_report(material: Material, folder: Path) -> int:
