@@ -240,6 +240,11 @@ def test_budget_too_small_for_one_update_is_refused():
         adr(phases=3, a_phase=100).start(GROUPS)
     with pytest.raises(InputError, match="about 1 phase of 100 episodes"):
         adr(phases=1, a_phase=100).start(GROUPS)
+    # Of phases alone, too: 20 episodes at a bound in each, and 128 are needed.
+    short = CurriculumCfg(max_phases=6)
+    with pytest.raises(InputError, match="about 6 phases of 100 episodes"):
+        replace(adr(a_phase=100), cfg=short).start(GROUPS)
+    replace(adr(a_phase=100), cfg=replace(short, max_phases=7)).start(GROUPS)
 
 
 def test_groups_of_another_plan_and_constants_are_refused():

@@ -170,6 +170,29 @@ def test_a_start_that_is_infeasible_recovers():
     assert seen[-1] == pytest.approx(0.5, abs=0.05) and outcomes[-1] == "widened"
 
 
+@pytest.mark.parametrize(
+    ("outer", "dims", "share", "step", "seed"),
+    [
+        *((100.0, 2, 0.7, 0.01, 4), (100.0, 4, 0.55, 0.0346, 4)),
+        *((100.0, 4, 0.7, 0.5, 3), (170.0, 1, 1.0, 0.05, 0)),
+        *((190.0, 2, 1.0, 0.05, 0), (190.0, 4, 1.0, 0.07, 0)),
+    ],
+)
+def test_it_widens_where_the_first_attempt_to_solve_fails(
+    outer, dims, share, step, seed
+):
+    """Three of these are from the default start: one attempt alone is not enough."""
+    old = np.array([[1.0] * dims, [outer] * dims])
+    levels = drawn(old, 600, seed)
+    hardest = levels.max(axis=1)
+    success = (hardest <= np.quantile(hardest, share)).astype(float)
+    found = update(old, levels, success, min_success=0.5, max_step=step)
+    assert found.outcome == "widened" and entropy(found.shapes) > entropy(old)
+    # As far as either bound allows.
+    assert 0.99 * step < found.step <= step or found.success < 0.501
+    assert found.success >= 0.5 - TOLERANCE
+
+
 @pytest.mark.parametrize("success", [0.0, np.nan])
 def test_no_success_and_no_episodes_keep_what_there_is(success):
     none = np.zeros((0, 1)) if np.isnan(success) else drawn(START, 50)

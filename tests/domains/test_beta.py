@@ -85,3 +85,6 @@ def test_it_is_a_value_and_refuses_unknown_names():
     assert quantile((1.0, 100.0), 0.5) == pytest.approx(1.0 - 0.5**0.01)
     with pytest.raises(InputError, match="unknown group or parameter 'mas'"):
         draw(BetaLevels({"mas": (1.0, 1.0)}))
+    for shape in ((0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (1.0, float("inf"))):
+        with pytest.raises(InputError, match="shapes of mass are .*accepted"):
+            BetaLevels({"mass": shape})

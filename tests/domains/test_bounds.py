@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from horizon_rl.domains import AtBounds, LevelDistribution, paper_catalogue
+from horizon_rl.support.errors import InputError
 from horizon_rl.support.records import decode, dumps, encode
 
 PAPER = paper_catalogue()
@@ -83,6 +84,14 @@ def test_levels_are_those_of_the_bound_or_below(bounds):
         assert (levels["mass"][marks["bound"] == mark] == level).all()
     inside = levels["mass"][marks["bound"] == 0.0]
     assert 0.0 <= inside.min() and inside.max() <= np.mean(of_mass)
+
+
+def test_bounds_of_nothing_and_levels_beyond_the_limit_are_refused():
+    for name in ("mas", "mass.scale", "mass.scale.middle"):
+        with pytest.raises(InputError, match=f"unknown bound '{name}'.*mass"):
+            draw({name: 0.5}, n=1)
+    with pytest.raises(InputError, match=r"level mass is 1.1; accepted: 0\.\.1"):
+        draw({"mass": 1.1}, n=1)
 
 
 def test_it_is_a_value():

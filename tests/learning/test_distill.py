@@ -281,6 +281,14 @@ def test_ppo_takes_over_and_teachers_stay_as_they_are():
             assert torch.equal(value, old[name]), name
 
 
+def test_rate_of_labels_is_on_record_beyond_the_bound_of_ppo_s():
+    env = Taught(WORLDS)
+    rate = 5.0 * PPO.max_learning_rate
+    learner = distil(env, linear_teachers(env.reset()), learning_rate=rate)
+    assert train(learner, env, 1)[-1]["learning_rate"] == rate
+    assert learner.ppo.gradient_steps.optimizer.rate.item() == pytest.approx(rate)
+
+
 @MODES
 def test_snapshot_brings_everything_back(mode):
     env = Taught(WORLDS)

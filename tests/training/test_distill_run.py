@@ -12,12 +12,15 @@ from small_runs import (
     CRITIC,
     PHASE_STEPS,
     PPO,
+    STORM,
+    actions,
     assert_same,
     create,
     finish,
     journal,
     resume,
     run_phases,
+    stormy,
     tiny,
     weights,
 )
@@ -31,7 +34,7 @@ from horizon_rl.evaluation.studies.study import measure_costs
 from horizon_rl.learning import DistillCfg, LearnerCfg
 from horizon_rl.learning.distill import MEAN
 from horizon_rl.policies.learned import load_actor
-from horizon_rl.policies.shipped import find_checkpoint
+from horizon_rl.policies.shipped import find_checkpoint, read_model
 from horizon_rl.policies.teachers import check_teachers, load_teacher
 from horizon_rl.runs.paths import journal_of
 from horizon_rl.runs.read import read_run
@@ -173,6 +176,27 @@ def test_teachers_are_charged_everywhere(tmp_path, teachers):
     # A student that teaches has cost what its teachers did.
     found = load_teacher(str(tmp_path / "run"), PAPER, TaskCfg(episode_s=0.16), 5)
     assert found.about.env_steps == spent
+
+
+def test_a_teacher_costs_what_its_run_spent_after_its_last_commit_too(tmp_path):
+    teacher = tmp_path / "teacher"
+    entries = finish(create(stormy(max_phases=4), teacher, STORM))
+    assert actions(entries)[-1] == "rollback"
+    cost, checkpoint = cost_of(teacher), find_checkpoint(str(teacher))
+    assert load_actor(checkpoint)[2].counters["env_steps"] < cost
+    cfg = replace(taught((teacher,)), groups="disturbance,com")
+    run_phases(create(cfg, tmp_path / "run", STORM), 1)
+    resumed = resume(tmp_path / "run")  # It finds its teacher by checkpoint.
+    resumed.close()
+    assert [each.env_steps for each in teachers_of(resumed)] == [cost]
+    assert resumed.curriculum.state.env_steps > cost
+    # However often it is named, and by what.
+    both = replace(cfg, teachers=(*cfg.teachers, str(checkpoint)))
+    run = create(both, tmp_path / "both", STORM)
+    run.close()
+    assert run.curriculum.state.env_steps == cost
+    shipped = load_teacher("full-mlp", PAPER, TaskCfg(), PPO.num_steps).about
+    assert shipped.env_steps == read_model("full-mlp").env_steps
 
 
 def test_a_teacher_of_several_domains_is_charged_once(tmp_path, teachers):

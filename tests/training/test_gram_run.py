@@ -226,6 +226,16 @@ def test_the_weights_of_an_oracle_do_not_fit(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_policy_with_more_than_has_a_place_is_refused_by_its_name(tmp_path):
+    actor = replace(ACTORS["mlp"], std_parameter="log")
+    other = tiny(learner=LearnerCfg(actor=actor, critic=CRITIC, ppo=PPO))
+    start = tmp_path / "other" / "checkpoints" / "initial"
+    create(other, tmp_path / "other", PAPER).close()
+    with pytest.raises(InputError, match="another policy: .*log_std_param"):
+        create(gram(), tmp_path / "run", PAPER, init=start)
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     "flags, message",
     [

@@ -1,5 +1,6 @@
 """Runs on catalogues other than the paper's: resumed, started from its policies."""
 
+import pytest
 import torch
 from small_runs import (
     assert_same,
@@ -18,7 +19,8 @@ from horizon_rl.domains.catalogue import OPTIONAL_GROUPS
 from horizon_rl.learning.checkpoint import load_checkpoint
 from horizon_rl.physics import privileged_numbers
 from horizon_rl.robots import FLAT, TERRAIN
-from horizon_rl.training.transfer import fit_catalogue
+from horizon_rl.support.errors import InputError
+from horizon_rl.training.transfer import CONTEXT, fit_catalogue
 from horizon_rl.training.worlds import SimulatedWorlds
 
 ENCODER = "critic.encoder.0.weight"
@@ -76,22 +78,31 @@ def test_every_group_beyond_the_paper_s_trains_and_its_critic_learns_of_it(tmp_p
             assert learnt[column] > 0.0, f"the critic does not see {name}"
 
 
-def test_weights_follow_their_parameters_by_name():
-    catalogues = [
-        parse_catalogue(
-            "".join(
-                f"[groups.g.parameters.{n}]\nbaseline=[0,0]\nlimit=[0,1]\ndraws={d}\n"
-                for n, d in parameters.items()
-            )
+def catalogue_of(**draws: int):
+    return parse_catalogue(
+        "".join(
+            f"[groups.g.parameters.{n}]\nbaseline=[0,0]\nlimit=[0,1]\ndraws={d}\n"
+            for n, d in draws.items()
         )
-        for parameters in ({"a": 1, "b": 2}, {"b": 3, "c": 1, "a": 1})
-    ]
+    )
+
+
+def test_weights_follow_their_parameters_by_name():
+    catalogues = catalogue_of(a=1, b=2), catalogue_of(b=3, c=1, a=1)
     old = torch.arange(1.0, 9.0).expand(2, 8)  # Five of the body, a, b0, b1.
     fitted = fit_catalogue({ENCODER: old, "critic.x": old}, *catalogues)
     expected = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 0.0, 0.0, 6.0]
     assert fitted[ENCODER].tolist() == [expected, expected]
     assert torch.equal(fitted["critic.x"], old)
     assert torch.equal(fit_catalogue({ENCODER: old}, *catalogues[:1] * 2)[ENCODER], old)
+
+
+def test_a_context_of_as_many_other_parameters_is_refused():
+    tensors = {CONTEXT: torch.zeros(2, 8)}
+    mine = catalogue_of(a=1, b=2)
+    assert fit_catalogue(tensors, mine, mine) == tensors
+    with pytest.raises(InputError, match="the parameters of another catalogue"):
+        fit_catalogue(tensors, mine, catalogue_of(b=2, a=1))
 
 
 def test_a_checkpoint_says_which_catalogue_it_knows(tmp_path):

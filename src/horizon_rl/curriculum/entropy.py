@@ -22,6 +22,11 @@ MARGIN = 1e-3
 """Share of the step that is left for rounding."""
 EDGE = 1e-6
 """Levels nearer than this to 0 or 1 count as so near: outcomes have six digits."""
+PRECISION = 1e-8
+"""Slope at which the solver stops, and by how much it may be beyond its limits then."""
+ATTEMPTS = (1.0, 1.0), (100.0, 1.0), (100.0, 0.1)
+"""Weight of broken limits and length of the first step, at first as by default. Where the
+solver goes far beyond its limits, the bounds of shapes may leave no slope to return by."""
 
 Outcome = Literal["widened", "moved to success", "kept"]
 
@@ -232,7 +237,8 @@ class _Squeezed:
 def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
     """Return the shapes of least cost within limits, as far as the solver gets.
 
-    It goes far beyond the six digits that are kept.
+    It goes far beyond the six digits that are kept. An attempt that ends beyond a limit,
+    or at more than it began with, has failed.
     """
     squeezed, constraints = _Squeezed(cost), []
     for term in limits:
@@ -246,14 +252,21 @@ def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
                 hess=limit.hessian,  # pyright: ignore[reportArgumentType]
             )
         )
-    found = minimize(
-        squeezed.value,
-        squeezed.place(start),
-        jac=squeezed.gradient,
-        hess=squeezed.hessian,
-        method="trust-constr",
-        constraints=constraints,
-        options={"gtol": 1e-8, "xtol": 1e-10, "maxiter": 250},
-    )
-    rounded = [float(f"{shape:.6g}") for shape in squeezed.shapes(found.x).ravel()]
+    found = place = squeezed.place(start)
+    options = {"gtol": PRECISION, "xtol": 1e-10, "maxiter": 250}
+    for penalty, radius in ATTEMPTS:
+        again = {"initial_constr_penalty": penalty, "initial_tr_radius": radius}
+        solved = minimize(
+            squeezed.value,
+            place,
+            jac=squeezed.gradient,
+            hess=squeezed.hessian,
+            method="trust-constr",
+            constraints=constraints,
+            options=options | again,
+        )
+        found = solved.x
+        if solved.constr_violation <= PRECISION and solved.fun <= squeezed.value(place):
+            break
+    rounded = [float(f"{shape:.6g}") for shape in squeezed.shapes(found).ravel()]
     return np.reshape(rounded, start.shape)

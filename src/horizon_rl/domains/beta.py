@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -20,6 +21,13 @@ class BetaLevels:
     shapes: Mapping[str, tuple[float, float]]
     """Shape parameters a, b of a Beta distribution over levels in [0, 1], by group, or by
     full name of a parameter that has a level of its own. All else stays at level 0."""
+
+    def __post_init__(self):
+        for name, (a, b) in self.shapes.items():
+            if not (0.0 < a < inf and 0.0 < b < inf):
+                raise InputError(
+                    f"shapes of {name} are {a:g} and {b:g}; accepted: numbers above 0"
+                )
 
     def sample(
         self, catalogue: Catalogue, n: int, rng: np.random.Generator

@@ -8,6 +8,7 @@ import numpy as np
 from horizon_rl.domains.catalogue import Catalogue
 from horizon_rl.domains.distribution import BOUND, Instances, spread
 from horizon_rl.domains.parameter import Range
+from horizon_rl.support.errors import InputError, require, unknown
 
 LOW, HIGH = "low", "high"
 
@@ -49,6 +50,12 @@ class AtBounds:
 
     def ranges(self, catalogue: Catalogue) -> dict[str, Range]:
         """Return the range of every parameter."""
+        ends = [f"{name}.{end}" for name in catalogue.parameters for end in (LOW, HIGH)]
+        known = *catalogue.names, *ends
+        for bound, at in self.bounds.items():
+            if bound not in known:
+                raise InputError(unknown("bound", bound, known))
+            require(f"level {bound}", at, 0.0, 1.0)
 
         def level(name: str, end: str) -> float:
             of_end = self.bounds.get(f"{name}.{end}", 0.0)

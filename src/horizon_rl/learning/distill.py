@@ -155,8 +155,10 @@ class Distillation:
     def update(self) -> dict[str, float]:
         self.ppo.learning_rate, is_taught = self.learning_rate, self.imitates
         figures = self.ppo.update()
-        if not is_taught:
-            self.learning_rate = self.ppo.learning_rate
+        if is_taught:
+            # PPO's bounds are not those of labels.
+            return figures | {"learning_rate": self.cfg.learning_rate}
+        self.learning_rate = self.ppo.learning_rate
         return figures
 
     def forget(self) -> None:

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from horizon_rl.curriculum.methods import Teacher
 from horizon_rl.domains import Catalogue
+from horizon_rl.learning.checkpoint import CheckpointRecord
 from horizon_rl.learning.networks import Actor
 from horizon_rl.policies.learned import load_actor
 from horizon_rl.policies.load import load_policy
-from horizon_rl.policies.shipped import find_checkpoint, model_names
+from horizon_rl.policies.shipped import find_checkpoint, model_names, read_model
+from horizon_rl.runs.journal import replay
 from horizon_rl.runs.lock import is_locked
 from horizon_rl.runs.paths import has_run, journal_of
 from horizon_rl.support.errors import InputError
@@ -64,17 +66,31 @@ def load_teacher(
     about = Teacher(
         name=name,
         levels={group: level for group, level in domain.items() if level},
-        env_steps=record.counters.get("env_steps", 0),
+        env_steps=_cost_of(name, record),
         digest=policy.digest,
     )
     found = name if is_shipped else str(path.resolve())
     return LoadedTeacher(actor, about, f"{found}{levels and '@'}{levels}")
 
 
+def _cost_of(name: str, record: CheckpointRecord) -> int:
+    """Return the env steps of a shipped policy or a run, all of them.
+
+    A checkpoint of its own only knows those before it.
+    """
+    if name in model_names():
+        return read_model(name).env_steps
+    if has_run(run := Path(name)):
+        return replay(journal_of(run)).state.env_steps
+    return record.counters.get("env_steps", 0)
+
+
 def check_teachers(teachers: list[LoadedTeacher], known: tuple[Teacher, ...]) -> None:
     """Refuse teachers other than those that a run was started with."""
     for teacher, before in zip(teachers, known, strict=True):
-        if replace(teacher.about, name=before.name) != before:
+        # By checkpoint, as it is found again, it knows a part of its cost.
+        named = {"name": before.name, "env_steps": before.env_steps}
+        if replace(teacher.about, **named) != before:
             raise InputError(
                 f"{teacher.source} is not the teacher that the run was started with "
                 f"({before.name}): other weights or another domain"

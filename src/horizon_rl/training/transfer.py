@@ -8,10 +8,13 @@ from torch.nn.functional import pad
 
 from horizon_rl.domains import Catalogue
 from horizon_rl.physics import privileged_numbers
+from horizon_rl.support.errors import InputError
 
 ENCODER = "encoder.0.weight"
 """What weighs the privileged numbers, [width, numbers], in the critic and in an oracle;
 Adam's moments have the same layout."""
+CONTEXT = "context.mlp.0.weight"
+"""What weighs them in GRAM's context, which normalises them too."""
 
 
 def fit_catalogue(
@@ -20,9 +23,12 @@ def fit_catalogue(
     """Rearrange encoders' weights for the parameters of another catalogue.
 
     A parameter that the weights do not know gets zeros: the critic begins by ignoring
-    it, and values everything as it did. An actor that sees no parameters stays.
+    it, and values everything as it did. An actor that sees no parameters stays. GRAM's
+    context is refused.
     """
     old, new = list(privileged_numbers(theirs)), list(privileged_numbers(ours))
+    if CONTEXT in tensors and old != new:
+        raise InputError("its context encodes the parameters of another catalogue")
     places = [old.index(number) if number in old else -1 for number in new]
     known = torch.tensor([place >= 0 for place in places])
 
@@ -79,12 +85,14 @@ def let_adapt(
     first = "actor.mlp.0.weight"
     if any(name.startswith("actor.encoder.") for name in tensors):
         return dict(tensors)
-    if "context.mlp.0.weight" not in own.keys() - tensors.keys():
+    if CONTEXT not in own.keys() - tensors.keys():
         return dict(tensors)
     if first not in tensors:
         return dict(tensors)
     latent = own[first].shape[1] - tensors[first].shape[1]
-    fitted = {}
+    left = "critic.encoder.", "adam."
+    # What else has no place stays, to be refused by its name.
+    fitted = {k: v for k, v in tensors.items() if not k.startswith(left)}
     for name, values in own.items():
         found = tensors.get(name, values)
         if name in tensors and name.endswith(".mlp.0.weight"):

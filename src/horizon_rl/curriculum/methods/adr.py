@@ -141,12 +141,17 @@ class Adr(WholePhases):
         return self.adr.episodes or EPISODES[self.adr.unit]
 
     @property
+    def phases_to_fill(self) -> int:
+        """Phases until a buffer is full, if all episodes last; 0: it is not known."""
+        a_phase = self.adr.boundary * self.plan.episodes / max(1, len(self.bounds))
+        return ceil(self.buffer_size / a_phase) if a_phase else 0
+
+    @property
     def updates(self) -> int | None:
         """How often the budget allows each bound to move; None: it has no limit."""
-        if not self.plan.phases or not self.plan.episodes:
+        if not self.plan.phases or not self.phases_to_fill:
             return None
-        a_phase = self.adr.boundary * self.plan.episodes / len(self.bounds)
-        return self.plan.phases // ceil(self.buffer_size / a_phase)
+        return self.plan.phases // self.phases_to_fill
 
     @property
     def step_size(self) -> float:
@@ -167,10 +172,11 @@ class Adr(WholePhases):
 
     def start(self, groups: Sequence[str]) -> State:
         check_plan(self.plan, groups)
-        if self.updates == 0:
+        phases = self.plan.phases or self.cfg.max_phases
+        if phases < self.phases_to_fill:
             raise InputError(
                 f"the budget ends before one buffer of ADR is full: about "
-                f"{counted(self.plan.phases, 'phase')} of "
+                f"{counted(phases, 'phase')} of "
                 f"{counted(self.plan.episodes, 'episode')}, {self.adr.boundary:.0%} of "
                 f"them at {counted(len(self.bounds), 'bound')}, and "
                 f"{self.buffer_size} needed at each. Accepted: a larger budget of "

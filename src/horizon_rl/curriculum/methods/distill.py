@@ -72,7 +72,9 @@ class Distill(WholePhases):
     @property
     def charged(self) -> int:
         """Environment steps of all teachers; of one that has several domains, once."""
-        return sum({each.digest: each.env_steps for each in self.teachers}.values())
+        # A run costs more than the checkpoint that it leaves, if both are named.
+        by_cost = sorted(self.teachers, key=lambda each: each.env_steps)
+        return sum({each.digest: each.env_steps for each in by_cost}.values())
 
     def describe(self) -> str:
         """Say what the settings mean in this run."""
