@@ -27,7 +27,7 @@ NEVER = {
 }
 """What a room has no business with, although it stands before it."""
 FILES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES, MAX_TOTAL = 350, 39_508
+MAX_LINES, MAX_TOTAL = 350, 39_515
 """Of a file, and of all, which is raised knowingly: the aim is 20,500."""
 
 

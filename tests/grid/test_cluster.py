@@ -18,11 +18,21 @@ def test_a_head_may_be_silent_for_a_while_and_no_longer(monkeypatch):
         head = Head(address)
         now[0] = 100.0
         head.check()  # It answers.
-    for now[0] in (106.0, 112.0, 130.0):
+    for now[0] in (200.0, 206.0, 230.0):
         head.check()
-    now[0] = 136.0
+    now[0] = 236.0
     with pytest.raises(RunError, match=f"{address} does not answer any more"):
         head.check()
+
+
+def test_a_head_may_have_an_address_in_brackets(monkeypatch):
+    monkeypatch.setattr(time, "monotonic", iter((0.0, 100.0)).__next__)
+    asked = []
+    monkeypatch.setattr(
+        socket, "create_connection", lambda *args: asked.append(args) or socket.socket()
+    )
+    Head("[::1]:6379").check()
+    assert asked[0][0] == ("::1", 6379)
 
 
 def test_a_head_is_not_asked_all_the_time(monkeypatch):

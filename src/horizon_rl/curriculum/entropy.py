@@ -266,7 +266,8 @@ def minimise(cost: Term, start: np.ndarray, *limits: Term) -> np.ndarray:
             options=options | again,
         )
         found = solved.x
-        if solved.constr_violation <= PRECISION and solved.fun <= squeezed.value(place):
+        gained = squeezed.value(place) - solved.fun
+        if solved.constr_violation <= PRECISION and gained >= -PRECISION:
             break
     rounded = [float(f"{shape:.6g}") for shape in squeezed.shapes(found).ravel()]
     return np.reshape(rounded, start.shape)

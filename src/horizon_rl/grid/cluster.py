@@ -20,8 +20,8 @@ from horizon_rl.support.errors import InputError, RunError, needs_extra
 CONNECT_S = 5.0
 ASK_S = 5.0
 """How often the head is asked whether it is there."""
-SILENT_S = 30.0
-"""How long it may give no answer. After 60 s Ray itself would end this process."""
+SILENT_S = 0.5 * float(os.environ.get("RAY_gcs_rpc_server_reconnect_timeout_s", 60.0))
+"""How long it may give no answer. After twice that Ray itself would end this process."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
 """How gRPC begins, which Ray speaks: both sides send a frame of kind 4, here empty."""
 
@@ -82,8 +82,8 @@ class Head:
     """The cluster's first node: no other can do without it."""
 
     def __init__(self, address: str):
-        self._address = address
-        self._asked = self._answered = time.monotonic()
+        self._address, self._host_port = address, _split(address)
+        self._asked, self._silent_since = time.monotonic(), None
 
     def check(self) -> None:
         """Raise an error if it has given no answer for too long."""
@@ -91,12 +91,12 @@ class Head:
         if now - self._asked < ASK_S:
             return
         self._asked = now
-        host, _, port = self._address.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), CONNECT_S).close()
-            self._answered = now
+            socket.create_connection(self._host_port, CONNECT_S).close()
+            self._silent_since = None
         except OSError as error:
-            if now - self._answered > SILENT_S:
+            self._silent_since = self._silent_since or now
+            if now - self._silent_since > SILENT_S:
                 raise RunError(
                     f"the head of the Ray cluster at {self._address} does not answer any "
                     "more. Its runs end; what they had committed is intact. Start the "
@@ -178,11 +178,11 @@ def _check_address(address: str) -> None:
     """Refuse an address where no Ray listens at once: Ray would try for minutes."""
     if address == "auto":
         return
-    host, _, port = address.rpartition(":")
     try:
-        if "/" in address or not host or int(port) not in range(65536):
+        host, port = _split(address)
+        if "/" in address or not host or port not in range(65536):
             raise ValueError
-        with socket.create_connection((host, int(port)), CONNECT_S) as opened:
+        with socket.create_connection((host, port), CONNECT_S) as opened:
             if "RAY_USE_TLS" not in os.environ:
                 opened.sendall(HELLO)
                 if opened.recv(9)[3:4] != b"\4":
@@ -195,6 +195,12 @@ def _check_address(address: str) -> None:
     except OSError as error:
         why = error.strerror or error
         raise InputError(f"no Ray cluster answers at {address}: {why}") from error
+
+
+def _split(address: str) -> tuple[str, int]:
+    """Return host and port; an IPv6 address stands in brackets."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _next_message(work: Any) -> Message:
